@@ -1,0 +1,1 @@
+"""The support assistant of a small outdoor shop."""

@@ -1,0 +1,55 @@
+"""Reading exceptions of unknown make: their chain of causes, attributes, text and place, without ever raising."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+MAX_ERROR_CHARS = 100_000
+_MAX_FRAMES = 6
+_PACKAGE = str(Path(__file__).parent.parent)
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the exception and what it was raised from, outermost first, each once."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+
+
+def attribute(value: object, *path: str) -> Any:
+    """Return an attribute (or mapping key) of a foreign object by *path*, None when there is none or it raises."""
+    for name in path:
+        try:
+            value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+        except Exception:
+            return None
+    return value
+
+
+def error_text(error: BaseException) -> str:
+    """Return the message of an exception, its type's name when it has none or cannot be read; capped."""
+    try:
+        text = str(error)
+    except Exception:
+        text = f"<{type(error).__name__}: its message cannot be read>"
+    return (text or type(error).__name__)[:MAX_ERROR_CHARS]
+
+
+def error_place(error: BaseException) -> list[str]:
+    """Return the last frames of the user's code that an exception came through, innermost last."""
+    try:
+        frames = traceback.extract_tb(error.__traceback__)
+    except Exception:
+        return []
+    shown = [f for f in frames if not f.filename.startswith(_PACKAGE) and not _is_plumbing(f.filename)]
+    return [f"{f.filename}:{f.lineno} in {f.name}" for f in shown[-_MAX_FRAMES:]]
+
+
+def _is_plumbing(filename: str) -> bool:
+    return "/pluggy/" in filename or "/tenacity/" in filename or filename.startswith("<frozen")

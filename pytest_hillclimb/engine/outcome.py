@@ -1,0 +1,67 @@
+"""What a trial ended as. Everything that the recorder and the reports need, and nothing that holds on to the trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from pytest_hillclimb.model.rows import Row
+from pytest_hillclimb.schedule.plan import Key
+
+
+class Kind(StrEnum):
+    """How an execution ended."""
+
+    SCORED = "scored"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    XFAILED = "xfailed"
+    EXIT = "exit"
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A test outcome that user code asked for by raising it: skip, expected failure, or the end of the session."""
+
+    kind: Kind
+    reason: str
+    returncode: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """The one outcome of an execution.
+
+    ``row`` is a results row when ``kind`` is scored; otherwise it is an errors row, or None when nothing is to be
+    written. ``transcript``, ``output`` and ``attachments`` are for the recorder alone and are dropped once recorded.
+    Times are in seconds; ``started`` is wall-clock.
+    """
+
+    key: Key
+    label: str
+    file_stem: str
+    kind: Kind
+    row: Row | None = None
+    passed: bool | None = None
+    reason: str = ""
+    transcript: list[Any] | None = None
+    output: Any = None
+    attachments: Mapping[str, bytes] = field(default_factory=dict)
+    place: list[str] = field(default_factory=list)
+    said: Mapping[str, str] = field(default_factory=dict)
+    started: float = 0.0
+    duration: float = 0.0
+    stops_run: bool = False
+    returncode: int | None = None
+    recorded: bool = False
+
+    @property
+    def failure_class(self) -> str | None:
+        """The class of a failed execution, None for any other."""
+        return self.row["failure_class"] if self.kind is Kind.FAILED and self.row else None
+
+    def is_red(self, fail_on: str) -> bool:
+        """Return whether the outcome turns its item red under ``--hillclimb-fail-on``."""
+        return self.kind is Kind.FAILED or (self.passed is False and fail_on == "grade")

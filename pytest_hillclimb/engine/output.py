@@ -1,0 +1,96 @@
+"""What a trial prints and logs, kept with the trial that said it.
+
+A context variable names the trial of the running thread or task. Streams are not replaced but taught: ``write`` on a
+stream object asks the variable, so that text lands with its trial whoever holds the stream. Threads that user code
+starts on its own have no trial; what they say goes wherever the stream sends it.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextvars import ContextVar
+from typing import Any
+
+_MAX_CHARS = 64 * 1024
+
+
+class Output:
+    """Text that one trial said, by stream; capped, and closed when the trial has ended."""
+
+    __slots__ = ("closed", "parts", "sizes")
+
+    def __init__(self) -> None:
+        self.parts: dict[str, list[str]] = {}
+        self.sizes: dict[str, int] = {}
+        self.closed = False
+
+    def add(self, stream: str, text: str) -> None:
+        """Keep *text*; past the cap it is dropped, with one note that says so."""
+        if self.closed:
+            return
+        size = self.sizes.get(stream, 0)
+        if size < _MAX_CHARS:
+            kept = text[: _MAX_CHARS - size]
+            self.parts.setdefault(stream, []).append(kept if kept == text else kept + "\n[cut]\n")
+        self.sizes[stream] = size + len(text)
+
+    def take(self) -> dict[str, str]:
+        """Return what was said, by stream, and keep nothing more."""
+        self.closed = True
+        said = {stream: "".join(parts) for stream, parts in self.parts.items()}
+        self.parts = {}
+        return said
+
+
+CURRENT: ContextVar[Output | None] = ContextVar("hillclimb_output", default=None)
+
+
+class StreamRouter:
+    """Teaches stream objects to hand what a trial writes to the trial."""
+
+    def __init__(self) -> None:
+        self._taught: list[Any] = []
+
+    def adopt(self, stream: Any, name: str) -> None:
+        """Route *stream* from now on; a stream that was adopted before is left alone."""
+        if any(known is stream for known in self._taught):
+            return
+        original = stream.write
+
+        def write(text: str) -> int:
+            output = CURRENT.get()
+            if output is None:
+                return int(original(text) or 0)
+            output.add(name, text)
+            return len(text)
+
+        try:
+            stream.write = write
+        except AttributeError:  # a stream without attributes of its own cannot be taught
+            return
+        self._taught.append(stream)
+
+    def release(self) -> None:
+        """Give every stream its own ``write`` back."""
+        for stream in self._taught:
+            del stream.write
+        self._taught.clear()
+
+
+class LogRouter(logging.Handler):
+    """Keeps the log records of trials with their trial."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record if a trial made it."""
+        output = CURRENT.get()
+        if output is None:
+            return
+        try:
+            output.add("log", self.format(record) + "\n")
+        except Exception:
+            self.handleError(record)
+
+
+def not_from_a_trial(record: logging.LogRecord) -> bool:
+    """Log filter for handlers that collect the records of pytest's item in front."""
+    return CURRENT.get() is None

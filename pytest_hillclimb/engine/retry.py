@@ -1,0 +1,76 @@
+"""When a call is made again: five tries for what passes by itself, with waits that respect server and deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from time import monotonic
+from typing import TypeVar
+
+from tenacity import RetryCallState, Retrying, retry_if_exception
+
+from pytest_hillclimb.engine.classify import classify
+from pytest_hillclimb.errors import InfrastructureError
+
+T = TypeVar("T")
+
+MAX_TRIES = 5
+_MAX_WAIT_S = 60.0
+_random = Random()  # of our own: an app that seeds the global one must not make all trials wait in step
+
+
+class RetryPolicy:
+    """The retries of one stage (app or judge) of one trial. ``count`` is how many waits were slept through."""
+
+    def __init__(
+        self,
+        *,
+        deadline: Callable[[], float],
+        stopping: Callable[[], bool],
+        pause: Callable[[float], None],
+        on_retry: Callable[[BaseException], None],
+    ) -> None:
+        self.count = 0
+        self._deadline = deadline
+        self._stopping = stopping
+        self._pause = pause
+        self._on_retry = on_retry
+        self._infrastructure_failures = 0
+
+    def call(self, attempt: Callable[[], T]) -> T:
+        """Return the result of *attempt*, made again while that makes sense; raise its last exception otherwise."""
+        retrying = Retrying(
+            retry=retry_if_exception(lambda error: classify(error).transient),
+            wait=self._wait,
+            stop=self._stop,
+            sleep=self._pause,
+            before_sleep=self._note,
+            reraise=True,
+        )
+        return retrying(attempt)
+
+    def _wait(self, state: RetryCallState) -> float:
+        error = _error(state)
+        if isinstance(error, InfrastructureError):
+            return 0.0
+        backoff = min(_MAX_WAIT_S, 2.0 ** (state.attempt_number - 1)) * _random.uniform(0.5, 1.5)
+        return max(backoff, classify(error).retry_after)
+
+    def _stop(self, state: RetryCallState) -> bool:
+        if isinstance(_error(state), InfrastructureError):
+            self._infrastructure_failures += 1
+            if self._infrastructure_failures > 1:
+                return True
+        too_late = monotonic() + state.upcoming_sleep >= self._deadline()
+        return state.attempt_number >= MAX_TRIES or too_late or self._stopping()
+
+    def _note(self, state: RetryCallState) -> None:
+        self.count += 1
+        self._on_retry(_error(state))
+
+
+def _error(state: RetryCallState) -> BaseException:
+    error = state.outcome.exception() if state.outcome is not None else None
+    if error is None:
+        raise RuntimeError("retry asked about a call that did not fail")
+    return error

@@ -1,0 +1,368 @@
+"""One trial: run, identity check, reference, grade, under one deadline, with exactly one outcome.
+
+A trial is carried out by a lane (a daemon thread). Its end may also come from the supervisor, when the deadline passes:
+whoever ends it first wins, and what comes later is fenced off.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping
+from inspect import isawaitable
+from time import monotonic, time
+from typing import Any, Protocol
+
+from pytest_hillclimb.engine.app import App, Context
+from pytest_hillclimb.engine.chain import error_place, error_text
+from pytest_hillclimb.engine.classify import Failure, classify
+from pytest_hillclimb.engine.loop import AsyncCall
+from pytest_hillclimb.engine.outcome import Kind, Outcome, Signal
+from pytest_hillclimb.engine.output import CURRENT, Output
+from pytest_hillclimb.engine.retry import RetryPolicy
+from pytest_hillclimb.engine.served import is_served
+from pytest_hillclimb.errors import BadValueError
+from pytest_hillclimb.model.grade import Graded, read_grade
+from pytest_hillclimb.model.jsonable import plain
+from pytest_hillclimb.model.rows import Row, errors_row, given, results_row
+from pytest_hillclimb.model.run import Run, billed, read_run
+from pytest_hillclimb.schedule.plan import Execution
+
+
+class Services(Protocol):
+    """What a trial needs of the engine around it."""
+
+    def watch(self, trial: Trial) -> None:
+        """Call ``trial.expire`` when its deadline passes."""
+
+    def start_call(self, call: AsyncCall, *, alone: bool) -> None:
+        """Start a coroutine on the common loop, or on a loop of its own."""
+
+    def stopping(self) -> bool:
+        """Return whether nothing more may be started, retries included."""
+
+    def ended(self, trial: Trial) -> None:
+        """Take note that *trial* has its outcome; called once for each trial."""
+
+
+class _Fenced(BaseException):
+    """The trial has ended while its lane was elsewhere: the lane unwinds and its work is dropped."""
+
+
+class _Timeout(Exception):
+    failure_class = "timeout"
+
+
+class _Substituted(Exception):
+    failure_class = "serving_substitution"
+
+
+class _Interrupted(Exception):
+    failure_class = "error"
+
+
+class Trial:
+    """An execution being carried out."""
+
+    def __init__(self, execution: Execution, app: App, services: Services, position: int) -> None:
+        self.execution = execution
+        self.position = position
+        self.outcome: Outcome | None = None
+        self.ended = False
+        self.queued = False
+        self.deadline = math.inf
+        self.started_at = 0.0
+        self.waiting: AsyncCall | None = None
+        self.pausing = False
+        self._app = app
+        self._services = services
+        self._lock = threading.Lock()
+        self._stage = "app"
+        self._contexts: dict[str, list[Context]] = {"app": [], "grade": []}
+        self._began = 0.0
+        self._latency = 0.0
+        self._billed: dict[str, Any] = {}
+        self._retry_usage: list[dict[str, Any]] = []
+        self._retried: BaseException | None = None
+        self._started_wall = 0.0
+        self._output = Output()
+
+    def carry_out(self) -> None:
+        """Carry the trial out and end it; never raises. Runs in a context of its own."""
+        # Made here and not in __init__, because thousands of trials may be waiting for their turn.
+        self.wake = threading.Event()
+        self._retries = {stage: self._policy() for stage in ("app", "grade")}
+        CURRENT.set(self._output)
+        self.started_at, self._started_wall = monotonic(), time()
+        self._renew_deadline()
+        try:
+            self._end(self._measure())
+        except _Fenced:
+            pass
+        except BaseException as error:
+            self._end(self._unmeasured(error))
+        self.clean_up()
+
+    def clean_up(self) -> None:
+        """Remove what the trial's attempts left in temporary directories."""
+        for context in (*self._contexts["app"], *self._contexts["grade"]):
+            context.clean_up()
+
+    def expire(self) -> None:
+        """End the trial because its deadline has passed."""
+        seconds = self._app.settings.timeout
+        self._end(self._unmeasured(_Timeout(f"{self.execution.label}: exceeded {seconds:g}s wall-clock ceiling")))
+
+    def interrupt(self) -> None:
+        """End the trial because the session ends: without outcome, unless something is known to have been billed."""
+        paid = bool(self._billed or self._retry_usage)
+        self._end(self._unmeasured(_Interrupted("the session ended before the trial")) if paid else None)
+
+    def give_up(self) -> None:
+        """Wake the lane of an ended trial out of whatever wait it is in."""
+        self.wake.set()
+        if (call := self.waiting) is not None:
+            call.given_up = True
+            call.done.set()
+
+    # --- the stages ---------------------------------------------------------------------------------------------------
+
+    def _measure(self) -> Outcome:
+        run = self._retries["app"].call(self._run_once)
+        self._stage = "identity"
+        requested = self._app.settings.model
+        if not is_served(requested, run.model):
+            raise _Substituted(f"served model {run.model} != requested {requested}")
+        self._stage = "reference"
+        reference = None if self._app.settings.is_baseline else self._app.reference(self.execution.case.safe_id)
+        self._stage, self._retried = "grade", None
+        graded = self._retries["grade"].call(lambda: self._grade_once(run, reference))
+        return self._scored(run, graded)
+
+    def _run_once(self) -> Run:
+        def call() -> object:
+            return self._app.run_case(self.execution.case, self._new_context("app"))
+
+        self._checkpoint()
+        value = self._await(call(), call)
+        self._latency = monotonic() - self._began
+        try:
+            run = read_run(value)
+        except BadValueError:
+            self._billed = billed(value)
+            raise
+        self._billed = given(run, "model", "usage", "judge_model", "judge_usage")
+        return run
+
+    def _grade_once(self, run: Run, reference: str | None) -> Graded:
+        def call() -> object:
+            return self._app.grade_case(self.execution.case, run, reference, self._new_context("grade"))
+
+        self._checkpoint()
+        value = call()
+        if self._app.grade_is_async:
+            value = self._await(value, call)
+        elif isawaitable(value):
+            getattr(value, "close", lambda: None)()
+            raise BadValueError.at("grade", "a plain def returned a coroutine; write it as 'async def', or await it")
+        try:
+            return read_grade(value)
+        except BadValueError:
+            self._billed.update({k: v for k, v in billed(value).items() if k.startswith("judge_")})
+            raise
+
+    def _scored(self, run: Run, graded: Graded) -> Outcome:
+        meta = self._meta()
+        perf: dict[str, Any] = {}
+        try:
+            for numbers in self._app.perf(self.execution.case, run):
+                perf.update(_mapping(plain(numbers, "perf")))
+        except Exception as error:  # the grade is paid for: what perf adds is not worth losing it
+            meta["perf_error"] = error_text(error)
+        row = results_row(
+            self.execution.case,
+            self.execution.rep,
+            run,
+            graded,
+            latency_s=round(self._latency, 3),
+            perf=perf,
+            meta=meta,
+        )
+        return self._outcome(
+            Kind.SCORED,
+            row,
+            passed=graded.passed,
+            transcript=run.transcript,
+            output=run.output,
+            attachments=self._artifacts(),
+        )
+
+    def _unmeasured(self, error: BaseException) -> Outcome:
+        signal = self._app.signal(error)
+        if signal is not None:
+            return self._signalled(error, signal)
+        return self._outcome(
+            Kind.FAILED,
+            self._errors_row(error, failure := self._failure(error)),
+            attachments=self._artifacts(),
+            place=error_place(error),
+            stops_run=failure.stops_run,
+        )
+
+    def _signalled(self, error: BaseException, signal: Signal) -> Outcome:
+        paid = bool(self._billed or self._retry_usage)
+        row = self._errors_row(error, Failure("error")) if paid else None
+        return self._outcome(signal.kind, row, reason=signal.reason, returncode=signal.returncode)
+
+    # --- what rows are made of ----------------------------------------------------------------------------------------
+
+    def _failure(self, error: BaseException) -> Failure:
+        if self._stage == "app":
+            return classify(error, "invalid_output" if isinstance(error, BadValueError) else "error")
+        return classify(error, "grader_error" if self._stage == "grade" else "error")
+
+    def _errors_row(self, error: BaseException, failure: Failure) -> Row:
+        known = billed(error)
+        if self._stage != "app":
+            known = {key: value for key, value in known.items() if key.startswith("judge_")}
+        more: dict[str, Any] = {"error_type": type(error).__name__}
+        if failure.code is not None:
+            more["code"] = failure.code
+        if self._retry_usage:
+            more["retry_usage"] = list(self._retry_usage)
+        return errors_row(
+            self.execution.case,
+            self.execution.rep,
+            failure_class=failure.failure_class,
+            error=error_text(error),
+            retries=self._retries["app"].count,
+            judge_retries=self._retries["grade"].count,
+            billed={**self._billed, **known},
+            latency_s=round(monotonic() - self.started_at, 3),
+            more=more,
+        )
+
+    def _meta(self) -> dict[str, Any]:
+        case = self.execution.case
+        meta: dict[str, Any] = {"original_id": case.id} if case.safe_id != case.id else {}
+        for key, stage in (("retries", "app"), ("judge_retries", "grade")):
+            if self._retries[stage].count:
+                meta[key] = self._retries[stage].count
+        if self._retry_usage:
+            meta["retry_usage"] = list(self._retry_usage)
+        return meta
+
+    def _artifacts(self) -> dict[str, bytes]:
+        """Return what the last attempt of each stage attached."""
+        last = [contexts[-1].artifacts() for contexts in self._contexts.values() if contexts]
+        return {name: content for artifacts in last for name, content in artifacts.items()}
+
+    def _outcome(self, kind: Kind, row: Row | None, **more: Any) -> Outcome:
+        return Outcome(
+            key=self.execution.key,
+            label=self.execution.label,
+            file_stem=self.execution.file_stem,
+            kind=kind,
+            row=row,
+            said=self._output.take(),
+            started=self._started_wall,
+            duration=monotonic() - self.started_at,
+            **more,
+        )
+
+    def _note_retry(self, error: BaseException) -> None:
+        self._retried = error
+        known = billed(error)
+        prefix = "judge_" if self._stage == "grade" else ""
+        if usage := known.get(f"{prefix}usage"):
+            model = known.get(f"{prefix}model")
+            self._retry_usage.append({**usage, **({f"{prefix}model": model} if model else {})})
+
+    # --- calls, waits and the fence -----------------------------------------------------------------------------------
+
+    def _await(self, value: object, again: Callable[[], object]) -> object:
+        """Return *value*, awaited if it is awaitable; a call that is lost with its loop is made again, once."""
+        if not isawaitable(value):
+            return value
+        call = self._settled(AsyncCall(value, self.execution.label, self._extend), alone=False)
+        if call.lost:
+            self._renew_deadline()
+            value = again()
+            if not isawaitable(value):
+                return value
+            call = self._settled(AsyncCall(value, self.execution.label, self._extend), alone=True)
+        if call.lost:
+            raise _Timeout(f"{self.execution.label}: its event loop was blocked twice by other code")
+        if call.error is not None:
+            raise call.error
+        return call.value
+
+    def _settled(self, call: AsyncCall, *, alone: bool) -> AsyncCall:
+        with self._lock:
+            self.waiting = call
+        if self.ended:
+            call.discard()
+            raise _Fenced
+        self._services.start_call(call, alone=alone)
+        call.done.wait()
+        self.waiting = None
+        if not call.lost:
+            self._checkpoint()
+        return call
+
+    def _checkpoint(self) -> None:
+        if self.ended:
+            raise _Fenced
+        if monotonic() >= self.deadline:
+            raise _Timeout(f"{self.execution.label}: wall-clock ceiling exceeded before attempt")
+        if self._retried is not None and self._services.stopping():
+            raise self._retried  # the wait for another try was cut short because nothing more may be started
+
+    def _policy(self) -> RetryPolicy:
+        return RetryPolicy(
+            deadline=self._get_deadline,
+            stopping=self._services.stopping,
+            pause=self._pause,
+            on_retry=self._note_retry,
+        )
+
+    def _pause(self, seconds: float) -> None:
+        self.pausing = True
+        self.wake.wait(seconds)
+        self.pausing = False
+
+    def _new_context(self, stage: str) -> Context:
+        context = Context(
+            execution=self.execution,
+            settings=self._app.settings,
+            state=self._app.state,
+            attempt=len(self._contexts[stage]) + 1,
+            deadline=self._get_deadline,
+        )
+        self._contexts[stage].append(context)
+        self._began = monotonic()
+        return context
+
+    def _get_deadline(self) -> float:
+        return self.deadline
+
+    def _extend(self, seconds: float) -> None:
+        self.deadline += seconds
+
+    def _renew_deadline(self) -> None:
+        if self._app.settings.timeout > 0:
+            self.deadline = monotonic() + self._app.settings.timeout
+            self._services.watch(self)
+
+    def _end(self, outcome: Outcome | None) -> None:
+        with self._lock:
+            if self.ended:
+                return
+            self.outcome, self.ended = outcome, True
+        self._services.ended(self)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise BadValueError.at("perf", f"expected a mapping, got {type(value).__name__}")
+    return value

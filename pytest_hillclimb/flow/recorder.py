@@ -1,0 +1,146 @@
+"""The one writer of a variant: what a trial ended as goes to disk here, and nowhere else.
+
+Pattern: artifacts, trace and (in the baseline) reference are written first, the row last and in one write. So a row
+that is there has all that belongs to it, also after the process was killed.
+
+Accepted trade-offs: a trace or reference that cannot be written does not cost the row; the row says so in
+``meta.trace_error``. When a row itself cannot be written, it goes to a temporary file that the message names, and
+nothing more should be started.
+
+Scope: one thread at a time; the caller serialises.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any
+
+from pytest_hillclimb.engine.outcome import Kind, Outcome
+from pytest_hillclimb.errors import RefusedError, WriteError
+from pytest_hillclimb.flow.journal import Journal
+from pytest_hillclimb.flow.layout import BASELINE, ERRORS, OUT, REF, RESULTS, TRACES, FlowDir
+from pytest_hillclimb.flow.references import freeze_reference
+from pytest_hillclimb.flow.safe import SafeDir
+from pytest_hillclimb.flow.traces import encode_turns
+from pytest_hillclimb.model.jsonable import compact
+
+_EXCERPT_CHARS = 4000
+
+
+class Recorder:
+    """Appends the rows of one variant.
+
+    :param flow: the flow directory, whose variant the caller holds the lock of
+    :param variant: name of the variant
+    :raises WriteError: if a journal cannot be opened
+    :raises RefusedError: if a directory cannot be made or used
+    """
+
+    def __init__(self, flow: FlowDir, variant: str) -> None:
+        self.warnings: list[str] = []
+        self.rescue: str | None = None
+        """The temporary file that holds the rows which the disk did not take; None while all is well."""
+        self._directory = flow.make(variant)
+        self._traces = flow.make(variant, TRACES)
+        self._refs = flow.make(BASELINE, REF) if variant == BASELINE else None
+        self._flow = flow
+        self._variant = variant
+        self._journals = {name: Journal(self._directory, name) for name in (RESULTS, ERRORS)}
+        self._unsynced = False
+
+    def record(self, outcome: Outcome) -> None:
+        """Write what *outcome* holds, then let go of everything large.
+
+        :raises WriteError: if the row could not be written; it is in the file that the message names
+        """
+        row = outcome.row
+        try:
+            if row is not None:
+                self._write_artifacts(outcome)
+                if outcome.kind is Kind.SCORED:
+                    self._write_trace(outcome, row)
+                    self._freeze(outcome)
+                self._append(RESULTS if outcome.kind is Kind.SCORED else ERRORS, compact(row).encode())
+        finally:
+            outcome.transcript, outcome.attachments = None, {}
+            outcome.output = None if outcome.passed is not False else _excerpt(outcome.output)
+            outcome.recorded = True
+
+    def sync(self) -> None:
+        """Wait until the disk has every row that was written.
+
+        :raises WriteError: if the disk reports a failure
+        """
+        if self._unsynced:
+            self._unsynced = False
+            for journal in self._journals.values():
+                journal.sync()
+
+    def close(self) -> None:
+        """Sync and close the journals; errors as in :meth:`sync`."""
+        try:
+            self.sync()
+        finally:
+            for journal in self._journals.values():
+                journal.close()
+
+    def _append(self, name: str, line: bytes) -> None:
+        if self.rescue is None:
+            try:
+                self._journals[name].append(line)
+                self._unsynced = True
+                return
+            except WriteError as error:
+                self._keep_elsewhere(line)
+                raise WriteError(f"{error.message}; rows that were paid for are in {self.rescue}") from error
+        self._keep_elsewhere(line)
+
+    def _keep_elsewhere(self, line: bytes) -> None:
+        if self.rescue is None:
+            fd, self.rescue = tempfile.mkstemp(prefix="hillclimb-rows-", suffix=".jsonl")
+            os.close(fd)
+        with open(self.rescue, "ab") as file:
+            file.write(line + b"\n")
+
+    def _write_trace(self, outcome: Outcome, row: dict[str, Any]) -> None:
+        if outcome.transcript is None:
+            return
+        name = f"{outcome.file_stem}.json"
+        try:
+            _write(self._traces, name, encode_turns(outcome.transcript))
+        except (OSError, RefusedError) as error:
+            row["meta"] = {**(row.get("meta") or {}), "trace_error": str(error)}
+            self.warnings.append(f"{outcome.label}: the trace could not be written: {error}")
+
+    def _freeze(self, outcome: Outcome) -> None:
+        if self._refs is None or outcome.output is None:
+            return
+        try:
+            freeze_reference(self._refs, outcome.key[0], outcome.output)
+        except (OSError, RefusedError) as error:
+            self.warnings.append(f"{outcome.label}: the reference could not be frozen: {error}")
+
+    def _write_artifacts(self, outcome: Outcome) -> None:
+        if not outcome.attachments:
+            return
+        try:
+            with self._flow.make(self._variant, OUT).make_dir(outcome.file_stem) as directory:
+                for name, content in outcome.attachments.items():
+                    _write(directory, name, content)
+        except (OSError, RefusedError) as error:
+            self.warnings.append(f"{outcome.label}: artifacts could not be written: {error}")
+
+
+def _write(directory: SafeDir, name: str, data: bytes) -> None:
+    """Write a file that is usually new: a killed run may have left one without its row."""
+    try:
+        directory.create(name, data)
+    except FileExistsError:
+        directory.overwrite(name, data)
+
+
+def _excerpt(output: Any) -> str | None:
+    if output is None:
+        return None
+    return (output if isinstance(output, str) else compact(output))[:_EXCERPT_CHARS]

@@ -1,0 +1,103 @@
+"""``run.json``, what a variant was run with, and ``summary.json``, the header that reports show.
+
+Pattern: read, merge, replace at once. ``run.json`` belongs to this plugin, which renews its own facts and keeps keys it
+does not know; ``summary.json`` belongs to people, and only gets keys that it lacks.
+
+Accepted trade-offs: a changed file is laid out anew (an indent of two); an edit made during the merge is lost.
+
+Scope: both files of one variant. A directory with rows and no ``run.json`` comes from another tool and is adopted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_hillclimb.errors import RefusedError
+from pytest_hillclimb.flow import document
+from pytest_hillclimb.flow.layout import RUN, SUMMARY
+from pytest_hillclimb.flow.safe import SafeDir, refused
+
+
+def check_model(
+    directory: SafeDir | None, model: str | None, has_rows: bool, candidates: Mapping[str, str | None] | None = None
+) -> None:
+    """Refuse to add rows of another model to those that a variant has.
+
+    :param directory: the directory of the variant, None if it does not exist
+    :param model: the requested model, None if none was
+    :param has_rows: whether rows are recorded
+    :param candidates: the model of each candidate of this run by its id, kept under ``candidates``
+    :raises RefusedError: if the rows were made with another model, or ``run.json`` cannot be read
+    """
+    if directory is None:
+        return
+    run = _read(directory, RUN)
+    if not run or not has_rows:
+        return
+    if "model" in run and run["model"] != model:
+        raise _other_model(directory, "the rows", run["model"], model)
+    known = run.get("candidates")
+    for name, wanted in (candidates or {}).items():
+        if isinstance(known, dict) and name in known and known[name] != wanted:
+            raise _other_model(directory, f"rows of the candidate {name}", known[name], wanted)
+
+
+def write_run(directory: SafeDir, facts: Mapping[str, Any]) -> None:
+    """Record what the variant is run with.
+
+    Kept from what is there: ``created_at``, keys that *facts* does not have, and candidates that are not in this run.
+
+    :raises RefusedError: if ``run.json`` cannot be read or written
+    """
+    old = _read(directory, RUN)
+    new = {**old, **facts}
+    if "created_at" in old:
+        new["created_at"] = old["created_at"]
+    if isinstance(old.get("candidates"), dict) and isinstance(facts.get("candidates"), Mapping):
+        new["candidates"] = {**old["candidates"], **facts["candidates"]}
+    if new != old:
+        _write(directory, RUN, new)
+
+
+def add_summary(directory: SafeDir, header: Mapping[str, Any]) -> str | None:
+    """Add to ``summary.json`` the keys of *header* that it lacks.
+
+    :return: why nothing could be added, as a warning, or None
+    """
+    try:
+        old = _read(directory, SUMMARY)
+        added = {key: value for key, value in header.items() if key not in old}
+        if added:
+            _write(directory, SUMMARY, {**old, **added})
+    except RefusedError as error:
+        return f"{error.message}; nothing was added to it"
+    return None
+
+
+def _read(directory: SafeDir, name: str) -> dict[str, Any]:
+    shown = directory.path_of(name)
+    with refused(f"cannot read {shown}"):
+        data = directory.read(name)
+    if data is None:
+        return {}
+    try:
+        value = document.parse(data)
+    except ValueError as error:
+        raise RefusedError(f"{shown} {error}", path=shown) from None
+    if not isinstance(value, dict):
+        raise RefusedError(f"{shown} must hold a JSON object, not a {type(value).__name__}", path=shown)
+    return value
+
+
+def _write(directory: SafeDir, name: str, value: Mapping[str, Any]) -> None:
+    with refused(f"cannot write {directory.path_of(name)}"):
+        directory.replace(name, document.render(value))
+
+
+def _other_model(directory: SafeDir, what: str, recorded: object, wanted: str | None) -> RefusedError:
+    text = (
+        f"{what} in {directory.shown} were made with {recorded or 'no requested model'}, this run asks for "
+        f"{wanted or 'none'}: use the same model, or another variant"
+    )
+    return RefusedError(text, recorded=recorded, wanted=wanted)

@@ -1,0 +1,1 @@
+"""Frozen values that every layer shares: cases, runs, grades, rows, ids and settings."""

@@ -1,0 +1,187 @@
+"""One table of options and ini keys, registered with pytest and resolved once into ``Settings``.
+
+This module is loaded in every pytest session, evals or not, so it imports nothing but light standard library modules.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from pytest_hillclimb.errors import OptionError
+
+PREFIX = "--hillclimb"
+DEFAULT_FLOW = ".claude/hillclimb/flow"
+DEFAULT_CATALOGS = ("catalog.yaml", "catalog.yml", "catalog.json", "catalog.jsonl", "catalog.csv")
+MAX_TIMEOUT_S = 2147483  # seconds in 2**31 - 1 milliseconds, the limit of the format's other runner
+
+_INTEGER = re.compile(r"\+?[0-9]+")
+_DECIMAL = re.compile(r"\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_VARIANT = re.compile(r"baseline|v[1-9][0-9]*")
+
+
+def _text(value: str) -> str:
+    if not value.strip():
+        raise ValueError("a text that is not empty")
+    return value
+
+
+def _count(value: str) -> int:
+    if not _INTEGER.fullmatch(value) or int(value) < 1:
+        raise ValueError("a whole number from 1")
+    return int(value)
+
+
+def _seconds(value: str) -> float:
+    number = float(value) if _DECIMAL.fullmatch(value) else math.nan
+    if not 0 <= number <= MAX_TIMEOUT_S:
+        raise ValueError(f"seconds from 0 (no ceiling) to {MAX_TIMEOUT_S}")
+    return number
+
+
+def _variant(value: str) -> str:
+    if not _VARIANT.fullmatch(value):
+        raise ValueError("'baseline' or 'v<N>' with N from 1 and no leading zero, such as v3")
+    return value
+
+
+def _fail_on(value: str) -> str:
+    if value not in ("grade", "error"):
+        raise ValueError("'grade' or 'error'")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One command line option and, unless ``ini`` is false, the ini key of the same name."""
+
+    name: str
+    help: str
+    metavar: str | None = None
+    kind: Literal["flag", "one", "many"] = "one"
+    parse: Callable[[str], Any] = _text
+    default: Any = None
+    ini: bool = True
+
+    @property
+    def flag(self) -> str:
+        """The option as typed, such as ``--hillclimb-fail-on``."""
+        return f"{PREFIX}-{self.name}" if self.name else PREFIX
+
+    @property
+    def dest(self) -> str:
+        """The attribute of pytest's namespace, and the ini key."""
+        return self.flag.lstrip("-").replace("-", "_")
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option("", "Collect and run evals.", kind="flag", ini=False),
+    Option(
+        "flow",
+        f"Flow directory that holds the variants (default: {DEFAULT_FLOW} in rootdir).",
+        "DIR",
+        default=DEFAULT_FLOW,
+    ),
+    Option(
+        "variant", "Round of the app: baseline or v<N> (default: baseline).", "ID", parse=_variant, default="baseline"
+    ),
+    Option("model", "Requested model; every served model is checked against it.", "ID"),
+    Option("reps", "Repetitions of each case (default: 1).", "N", parse=_count, default=1),
+    Option("concurrency", "Trials in flight in this process (default: 4).", "N", parse=_count, default=4),
+    Option(
+        "timeout",
+        "Wall-clock ceiling of one execution in seconds, 0 for none (default: 1800).",
+        "S",
+        parse=_seconds,
+        default=1800.0,
+    ),
+    Option("approve-harness", "Record the harness as approved, then run.", kind="flag", ini=False),
+    Option("plan", "Print what would run, run nothing.", kind="flag", ini=False),
+    Option(
+        "fresh",
+        "Run the selection although it is recorded; write only to a temporary directory.",
+        kind="flag",
+        ini=False,
+    ),
+    Option(
+        "fail-on",
+        "What turns an item red: a grade that did not pass, or only what could not be measured (default: grade).",
+        "grade|error",
+        parse=_fail_on,
+        default="grade",
+    ),
+    Option("case", "Run only this case, by its id or its path-safe id; repeatable.", "ID", kind="many", ini=False),
+    Option("limit", "Run only the first N executions of the selection.", "N", parse=_count, ini=False),
+)
+APPROVE = "--hillclimb-approve-harness"
+
+
+class _Group(Protocol):
+    def addoption(self, *names: str, **attrs: Any) -> None: ...
+
+
+class _Parser(Protocol):
+    def getgroup(self, name: str, description: str = "") -> _Group: ...
+
+    def addini(self, name: str, help: str, type: Any = None, default: Any = None) -> None: ...
+
+
+def register(parser: _Parser) -> None:
+    """Declare every option and ini key on pytest's *parser*."""
+    group = parser.getgroup("hillclimb", "evals (pytest-hillclimb)")
+    for option in OPTIONS:
+        if option.kind == "flag":
+            group.addoption(option.flag, dest=option.dest, action="store_const", const=True, help=option.help)
+        else:
+            action = "append" if option.kind == "many" else "store"
+            group.addoption(option.flag, dest=option.dest, action=action, metavar=option.metavar, help=option.help)
+        if option.ini:
+            parser.addini(option.dest, f"Default of {option.flag}.", type="string", default=None)
+    parser.addini("hillclimb_enabled", "Collect evals in every session.", type="bool", default=False)
+    parser.addini("hillclimb_paths", "Where evals lie, relative to the ini file.", type="paths", default=[])
+    parser.addini("hillclimb_catalogs", "File names of catalogs.", type="args", default=list(DEFAULT_CATALOGS))
+
+
+def parse_value(option: Option, text: object, origin: str) -> Any:
+    """Return the value of one option given as text.
+
+    :param origin: how the user gave it, such as ``--hillclimb-reps`` or ``hillclimb_reps in pytest.ini``
+    :raises OptionError: when the text is not what the option takes
+    """
+    try:
+        return option.parse(str(text))
+    except ValueError as expected:
+        raise OptionError(f"{origin}: expected {expected}, got {str(text)!r}") from None
+
+
+def given_run_options(namespace: Any) -> list[str]:
+    """Return the flags of this plugin that *namespace* holds a value for."""
+    return [o.flag for o in OPTIONS if getattr(namespace, o.dest, None) is not None]
+
+
+def resolve(namespace: Any, ini: Callable[[str], Any], ini_name: str) -> Mapping[str, Any]:
+    """Return every option's value by name with underscores: command line, else ini, else default.
+
+    :param namespace: pytest's parsed command line
+    :param ini: returns the raw value of an ini key, None when absent
+    :param ini_name: how to name the ini file in an error
+    :raises OptionError: for the first value that cannot be used
+    """
+    values: dict[str, Any] = {}
+    for option in OPTIONS:
+        key = option.name.replace("-", "_") or "hillclimb"
+        typed = getattr(namespace, option.dest, None)
+        if option.kind == "flag":
+            values[key] = bool(typed)
+        elif option.kind == "many":
+            values[key] = tuple(parse_value(option, text, option.flag) for text in typed or ())
+        elif typed is not None:
+            values[key] = parse_value(option, typed, option.flag)
+        elif option.ini and (text := ini(option.dest)) not in (None, ""):
+            values[key] = parse_value(option, text, f"{option.dest} in {ini_name}")
+        else:
+            values[key] = option.default
+    return values

@@ -1,0 +1,93 @@
+"""The pytest11 entry point. Declares options and hooks; loads the rest only for a session that runs evals."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_hillclimb import options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_ACTIVE = pytest.StashKey[bool]()
+_LEFT_ALONE = pytest.StashKey[set[str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options and ini keys."""
+    options.register(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the hooks, also in sessions without evals: their conftests may be loaded all the same."""
+    from pytest_hillclimb import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    """Decide whether this session runs evals, before any conftest is imported; if so, gate it and set it up."""
+    if not _may_be_active(early_config):
+        return
+    from pytest_hillclimb.wiring.activation import activate
+
+    early_config.stash[_ACTIVE] = activate(early_config, args)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker that every eval item carries."""
+    config.addinivalue_line("markers", "hillclimb: an execution of an eval (set by pytest-hillclimb)")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> None:
+    """In a session without evals, take note of the catalogs that are left alone."""
+    config = parent.config
+    if config.stash.get(_ACTIVE, False):
+        return
+    from pytest_hillclimb.flow.roots import CONFTEST, outermost_eval_root
+
+    if file_path.name == CONFTEST:
+        holds_cases = b"pytest_hillclimb_load_cases" in file_path.read_bytes()
+    else:
+        holds_cases = file_path.name in config.getini("hillclimb_catalogs")
+    if holds_cases and outermost_eval_root(file_path.parent, config.rootpath) is not None:
+        config.stash.setdefault(_LEFT_ALONE, set()).add(str(file_path))
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    """Say in one line how many catalogs were left alone."""
+    count = len(config.stash.get(_LEFT_ALONE, ()))
+    if not count:
+        return []
+    catalogs = "1 catalog" if count == 1 else f"{count} catalogs"
+    return [f"hillclimb: {catalogs} left alone; run evals with --hillclimb, or by naming them (pytest DIR)"]
+
+
+def _may_be_active(config: pytest.Config) -> bool:
+    """Return whether it is worth looking closer: an option, the ini key, or a path that may lie in an eval."""
+    namespace = config.known_args_namespace
+    if any(getattr(namespace, name, False) for name in ("help", "version", "markers", "showfixtures", "cacheshow")):
+        return False
+    if options.given_run_options(namespace) or config.getini("hillclimb_enabled"):
+        return True
+    return any(_near_an_eval(config, arg) for arg in _paths(namespace.file_or_dir, config.invocation_params.dir))
+
+
+def _paths(arguments: Iterable[str], base: Path) -> Iterable[Path]:
+    for argument in arguments:
+        path = Path(os.path.abspath(base / str(argument).split("::", 1)[0]))
+        if path.exists():
+            yield path
+
+
+def _near_an_eval(config: pytest.Config, path: Path) -> bool:
+    from pytest_hillclimb.flow.roots import CONFTEST, outermost_eval_root
+
+    if path.is_file() and path.name not in (CONFTEST, *config.getini("hillclimb_catalogs")):
+        return False
+    return outermost_eval_root(path if path.is_dir() else path.parent, config.rootpath) is not None

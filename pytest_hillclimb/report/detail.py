@@ -1,0 +1,75 @@
+"""The details of one execution, as lines for the terminal: what was asked, what came, and how it was graded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pytest_hillclimb.model.case import Case
+from pytest_hillclimb.report.terminal import MARGIN, block, one_line
+
+_LABEL_WIDTH = 11
+
+
+def missed(case: Case, row: Mapping[str, Any], output: object, trace: str | None) -> list[str]:
+    """Return the lines of an execution whose grade did not pass.
+
+    :param output: what the app gave, None if it is not known any more
+    :param trace: path of the transcript, None if there is none
+    """
+    grade = row.get("grade")
+    explanation = row.get("explanation")
+    lines = [*_field("prompt", row.get("prompt", case.stored_prompt))]
+    if output is not None:
+        lines += _field("output", output)
+    if case.expected is not None:
+        lines += _field("expected", case.expected)
+    for metric, value in (grade if isinstance(grade, dict) else {"score": grade}).items():
+        why = explanation.get(metric) if isinstance(explanation, dict) else None
+        lines += _field(metric, f"{_number(value)}" + (f"  {why}" if why else ""))
+    if row.get("status") not in (None, "ok"):
+        lines += _field("status", row["status"])
+    return [*lines, *_place("trace", trace)]
+
+
+def unmeasured(case: Case, row: Mapping[str, Any], frames: Sequence[str], rows_file: str) -> list[str]:
+    """Return the lines of an execution that could not be measured.
+
+    :param frames: where in the user's code the error came from, innermost last
+    :param rows_file: path of the errors rows
+    """
+    kind = row.get("error_type")
+    lines = [*_field(str(row["failure_class"]), row["error"])]
+    lines += [f"  {'at':<{_LABEL_WIDTH}} {MARGIN}{one_line(frame)}" for frame in frames]
+    if kind:
+        lines += _field("type", kind)
+    lines += _field("prompt", case.stored_prompt)
+    retries = [f"{row[key]} {name}" for key, name in (("retries", "app"), ("judge_retries", "judge")) if row.get(key)]
+    if retries:
+        lines += _field("retries", ", ".join(retries))
+    return [*lines, *_place("recorded", rows_file)]
+
+
+def headline(row: Mapping[str, Any]) -> str:
+    """Return the gist of an errors row for the one-line summary."""
+    return one_line(f"{row['failure_class']}: {row['error']}", 160)
+
+
+def gist(row: Mapping[str, Any]) -> str:
+    """Return the gist of a missed results row for the one-line summary."""
+    grade = row.get("grade")
+    metrics = grade if isinstance(grade, dict) else {"score": grade}
+    return one_line("grade did not pass: " + ", ".join(f"{k} {_number(v)}" for k, v in metrics.items()), 160)
+
+
+def _field(label: str, value: object) -> list[str]:
+    first, *rest = block(value)
+    return [f"  {one_line(label, 40):<{_LABEL_WIDTH}} {first}", *(f"  {'':<{_LABEL_WIDTH}} {line}" for line in rest)]
+
+
+def _place(label: str, path: str | None) -> list[str]:
+    return [f"  {label:<{_LABEL_WIDTH}} {one_line(path)}"] if path else []
+
+
+def _number(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,81 @@
+"""Counting a run: one pass over its outcomes, from which the summary and the progress line are made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_hillclimb.engine.outcome import Kind, Outcome
+from pytest_hillclimb.model.rows import Row
+
+
+@dataclass
+class Tally:
+    """What this pass of a run came to. Token counts are of this pass, failed tries included."""
+
+    to_run: int = 0
+    scored: int = 0
+    passed: int = 0
+    missed: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    skipped: int = 0
+    retries: int = 0
+    judge_retries: int = 0
+    tokens: Counter[str] = field(default_factory=Counter)
+    judge_tokens: Counter[str] = field(default_factory=Counter)
+    models: Counter[str] = field(default_factory=Counter)
+    scores: list[tuple[str, str | None, Mapping[str, float]]] = field(default_factory=list)
+
+    @property
+    def failed(self) -> int:
+        """How many executions could not be measured."""
+        return sum(self.errors.values())
+
+    @property
+    def done(self) -> int:
+        """How many executions have ended with a row."""
+        return self.scored + self.failed
+
+    def add(self, outcome: Outcome) -> None:
+        """Count an outcome of this pass."""
+        row = outcome.row
+        if outcome.kind is Kind.SCORED and row is not None:
+            self.scored += 1
+            self.passed += outcome.passed is True
+            self.missed += outcome.passed is False
+            self.scores.append((row["prompt_id"], row["status"], row["grade"]))
+        elif outcome.kind is Kind.FAILED and row is not None:
+            self.errors[row["failure_class"]] += 1
+        else:
+            self.skipped += 1
+        if row is not None:
+            self._add_spend(row)
+
+    def progress_line(self, variant: str, elapsed: float) -> str:
+        """Return the progress line of the public format; *elapsed* is in seconds."""
+        line = f"[{variant}] {self.done}/{self.to_run} done ({self.scored} ok, {self.failed} failed)"
+        line += f", {round(elapsed)}s elapsed"
+        if self.done:
+            line += f", ~{round(elapsed / self.done * (self.to_run - self.done))}s left"
+        return line
+
+    def _add_spend(self, row: Row) -> None:
+        meta: Mapping[str, Any] = row.get("meta") or {}
+        self.retries += row.get("retries", meta.get("retries", 0))
+        self.judge_retries += row.get("judge_retries", meta.get("judge_retries", 0))
+        if isinstance(model := row.get("model"), str):
+            self.models[model] += 1
+        _add_tokens(self.tokens, row.get("usage"))
+        _add_tokens(self.judge_tokens, row.get("judge_usage"))
+        for usage in row.get("retry_usage", meta.get("retry_usage", [])):
+            _add_tokens(self.judge_tokens if "judge_model" in usage else self.tokens, usage)
+
+
+def _add_tokens(counter: Counter[str], usage: object) -> None:
+    if not isinstance(usage, dict):
+        return
+    for name, value in usage.items():
+        if name.endswith("_tokens") and isinstance(value, int) and not isinstance(value, bool):
+            counter[name] += value

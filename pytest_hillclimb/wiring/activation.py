@@ -1,0 +1,183 @@
+"""Whether a session runs evals, which ones, and the gate before them.
+
+All of it happens before a conftest is imported, so a refusal leaves no trace of the harness having run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_hillclimb import options
+from pytest_hillclimb.errors import OptionError, RefusedError
+from pytest_hillclimb.flow.harness import Harness
+from pytest_hillclimb.flow.roots import conftests_below, outermost_eval_root, search_eval_roots
+from pytest_hillclimb.model.settings import Settings
+from pytest_hillclimb.report.terminal import one_line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activation:
+    """An active session: what was asked, where its eval lies, and the harness that was found there."""
+
+    settings: Settings
+    eval_root: Path
+    by_option: bool
+    searched: tuple[Path, ...]
+    harness: Harness
+    approving: bool
+
+
+def usage_error(error: RefusedError) -> pytest.UsageError:
+    """Return a refusal as pytest's own: exit status 4, and one safe line."""
+    return pytest.UsageError(f"hillclimb: {one_line(error)}")
+
+
+def activate(config: pytest.Config, args: list[str]) -> bool:
+    """Set the session up for evals if it runs any; return whether it does.
+
+    :param args: pytest's command line, to which ini paths are added
+    :raises pytest.UsageError: when the session must not run
+    """
+    from pytest_hillclimb.wiring.gate import pass_gate
+    from pytest_hillclimb.wiring.plugin import register
+
+    namespace = config.known_args_namespace
+    try:
+        given = options.given_run_options(namespace)
+        _refuse_in_addopts(config)
+        starts = _starting_points(config, args, by_option=bool(given))
+        root = _eval_root(config, starts, by_option=bool(given))
+        if root is None:
+            return False
+        _refuse_workers(namespace)
+        settings = resolve_settings(config)
+        harness, approving = pass_gate(config, settings, root)
+    except RefusedError as error:
+        raise usage_error(error) from None
+    _import_initially(config, starts, root)
+    register(
+        config,
+        Activation(
+            settings=settings,
+            eval_root=root,
+            by_option=bool(given),
+            searched=tuple(starts),
+            harness=harness,
+            approving=approving,
+        ),
+    )
+    return True
+
+
+def resolve_settings(config: pytest.Config) -> Settings:
+    """Return the resolved options of *config*.
+
+    :raises OptionError: for a value that cannot be used
+    """
+    ini_name = config.inipath.name if config.inipath else "the ini file"
+    values = dict(options.resolve(config.known_args_namespace, config.getini, ini_name))
+    del values["hillclimb"]
+    return Settings(flow_base=_flow_base(config), **values)
+
+
+def confcutdir(config: pytest.Config) -> Path:
+    """Return the directory above which pytest loads no conftest."""
+    given = config.known_args_namespace.confcutdir
+    if given:
+        return Path(os.path.abspath(config.invocation_params.dir / given))
+    return config.inipath.parent if config.inipath else config.rootpath
+
+
+def _flow_base(config: pytest.Config) -> Path:
+    if getattr(config.known_args_namespace, "hillclimb_flow", None) is not None:
+        return config.invocation_params.dir
+    if config.getini("hillclimb_flow") and config.inipath is not None:
+        return config.inipath.parent
+    return config.rootpath
+
+
+def _refuse_in_addopts(config: pytest.Config) -> None:
+    """An approval is a person's act: standing options must not give it."""
+    standing = [*config.getini("addopts"), *os.environ.get("PYTEST_ADDOPTS", "").split()]
+    if any(str(word).split("=")[0] == options.APPROVE for word in standing):
+        raise OptionError(f"{options.APPROVE} must be typed, not set in addopts or PYTEST_ADDOPTS")
+
+
+def _refuse_workers(namespace: Any) -> None:
+    distributed = getattr(namespace, "dist", "no") != "no" or getattr(namespace, "tx", None)
+    if getattr(namespace, "numprocesses", None) or distributed:
+        raise OptionError(
+            "evals under pytest-xdist are not supported yet: leave out -n, --dist and --tx "
+            "(--hillclimb-concurrency runs many trials in one process)"
+        )
+
+
+def _starting_points(config: pytest.Config, args: list[str], *, by_option: bool) -> list[Path]:
+    """Return the paths in which to look for the eval; without any on the command line, add those of the ini file."""
+    namespace = config.known_args_namespace
+    base = config.invocation_params.dir
+    typed = [str(argument) for argument in namespace.file_or_dir]
+    if typed:
+        return [path for argument in typed if (path := _path_of(argument, base)).exists()]
+    ini_paths = [Path(path) for path in config.getini("hillclimb_paths")]
+    for path in ini_paths:
+        if not path.exists():
+            raise OptionError(f"hillclimb_paths: {path} does not exist")
+    usual = _usual_paths(config)
+    if by_option and ini_paths:
+        args.extend(str(path) for path in ini_paths)
+    elif missing := [path for path in ini_paths if not any(path.is_relative_to(known) for known in usual)]:
+        args.extend(str(path) for path in (*usual, *missing))
+    return ini_paths or usual
+
+
+def _usual_paths(config: pytest.Config) -> list[Path]:
+    """Return what pytest collects when the command line names nothing."""
+    base = config.invocation_params.dir
+    if base == config.rootpath:
+        found = [path for pattern in config.getini("testpaths") for path in sorted(base.glob(pattern))]
+        if found:
+            return found
+    return [base]
+
+
+def _path_of(argument: str, base: Path) -> Path:
+    return Path(os.path.abspath(base / argument.split("::", 1)[0]))
+
+
+def _eval_root(config: pytest.Config, starts: Sequence[Path], *, by_option: bool) -> Path | None:
+    stop, norecursedirs = confcutdir(config), config.getini("norecursedirs")
+    roots: set[Path] = set()
+    for start in starts:
+        directory = start if start.is_dir() else start.parent
+        above = outermost_eval_root(directory, stop)
+        if above is not None:
+            roots.add(above)
+        elif start.is_dir():
+            roots.update(search_eval_roots(start, norecursedirs))
+    outermost = sorted(root for root in roots if not any(root != r and root.is_relative_to(r) for r in roots))
+    if len(outermost) > 1:
+        listed = ", ".join(_shown(config, root) for root in outermost)
+        raise OptionError(f"these evals are separate, and a flow holds one: {listed}; name one (pytest DIR)")
+    if not outermost and by_option:
+        looked = ", ".join(_shown(config, start) for start in starts) or "the paths given"
+        raise OptionError(f"no eval found: no conftest.py with a pytest_hillclimb_ hook in or around {looked}")
+    return outermost[0] if outermost else None
+
+
+def _shown(config: pytest.Config, path: Path) -> str:
+    return os.path.relpath(path, config.invocation_params.dir)
+
+
+def _import_initially(config: pytest.Config, starts: Iterable[Path], root: Path) -> None:
+    """Make pytest import all conftests of the eval now, so that cases can be loaded before collection."""
+    conftests = conftests_below(root, config.getini("norecursedirs"))
+    namespace = config.known_args_namespace
+    decided = namespace.file_or_dir or [str(path) for path in _usual_paths(config)]
+    namespace.file_or_dir = [*decided, *map(str, starts), str(root), *(str(path.parent) for path in conftests)]

@@ -1,0 +1,257 @@
+"""Running ahead: trials of coming items are started early, while pytest's own protocol stays serial.
+
+An item's body waits for its trial. Trials of a file of cases are started once its first item's set-up has passed, for
+the items that follow one another in that file, so that the fixtures around them stand. What pytest would skip is never
+started ahead. Under ``-x``, ``--maxfail`` and ``--stepwise`` no trial is started further ahead than the concurrency,
+and none once enough have failed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from pytest_hillclimb.engine.app import App
+from pytest_hillclimb.engine.engine import Engine
+from pytest_hillclimb.engine.outcome import Kind, Outcome
+from pytest_hillclimb.engine.trial import Trial
+from pytest_hillclimb.errors import RefusedError
+from pytest_hillclimb.wiring.activation import usage_error
+from pytest_hillclimb.wiring.collect import CaseFile, TrialItem
+from pytest_hillclimb.wiring.output import OutputRouting
+from pytest_hillclimb.wiring.presenting import Presenter
+from pytest_hillclimb.wiring.run import EvalRun
+from pytest_hillclimb.wiring.scope import print_plan, print_scope
+
+_GRACE_S = 5.0
+_WAIT_S = 0.05
+_PROGRESS_EVERY_S = 30.0
+
+
+class Conductor:
+    """Starts trials, hands their outcomes to their items, and closes the account at the end."""
+
+    def __init__(self, config: pytest.Config, run: EvalRun) -> None:
+        self.evals = run
+        self.stop_reason: str | None = None
+        self.engine: Engine | None = None
+        self.items: list[TrialItem] = []
+        self.abandoned = 0
+        self._config = config
+        self._presenter = Presenter(config, run)
+        self._routing = OutputRouting(config)
+        self._apps: dict[CaseFile, App] = {}
+        self._opened_until = -1
+        self._session: pytest.Session | None = None
+        self._max_red = _max_failures(config)
+        self._reds = 0
+        self._exit: Outcome | None = None
+        self._told_at = 0.0
+        self._hurried = False
+        self._main = threading.current_thread()
+
+    # --- the session --------------------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Iterator[None]:
+        """Open the run before the first item and settle it after the last."""
+        self.items = [item for item in session.items if isinstance(item, TrialItem)]
+        planned_only = self._config.option.collectonly or self.evals.settings.plan
+        if planned_only or not self.items:
+            return (yield)
+        self._start(session)
+        try:
+            return (yield)
+        finally:
+            self._settle()
+
+    @pytest.hookimpl(tryfirst=True, specname="pytest_runtestloop")
+    def print_plan_instead(self, session: pytest.Session) -> bool | None:
+        """With ``--hillclimb-plan``, print what would run and run nothing."""
+        if not self.evals.settings.plan or self._config.option.collectonly:
+            return None
+        self.evals.look()
+        print_plan(self._config, self.evals, self.items)
+        return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Close the account: what is in flight has had its grace, what has ended is on disk."""
+        if self.engine is None:
+            return
+        self.engine.close(hurried=self._hurried)
+        self.evals.close()
+        self._routing.stop()
+        self.abandoned = self.engine.abandoned
+        if session.exitstatus == 0 and (self.evals.rescue or (self.stop_reason and self.untried)):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @property
+    def untried(self) -> int:
+        """How many planned executions have no outcome."""
+        return sum(item.outcome is None for item in self.items)
+
+    @property
+    def recorded_items(self) -> int:
+        """How many items were on disk before the run."""
+        return sum(item.execution.key in self.evals.recorded.rows for item in self.items)
+
+    def _start(self, session: pytest.Session) -> None:
+        self._session = session
+        for position, item in enumerate(session.items):
+            if isinstance(item, TrialItem):
+                item.position = position
+        settings = self.evals.settings
+        selection = {"cases": list(settings.case), "limit": settings.limit, "executions": len(self.items)}
+        try:
+            self.evals.open(on_failure=self._on_disk_failure, selection=selection)
+        except RefusedError as error:
+            raise usage_error(error) from None
+        self.evals.tally.to_run = len(self.items) - self.recorded_items
+        self._told_at = monotonic()
+        print_scope(self._config, self.evals, self.items)
+        self.engine = Engine(settings.concurrency, on_end=self._on_end, warn=self.evals.warnings.append)
+        self._routing.start()
+
+    def _settle(self) -> None:
+        """Start nothing more, and give what is in flight a short grace to end and be recorded."""
+        if self.engine is None:
+            return
+        self.engine.stop()
+        deadline = monotonic() + _GRACE_S
+        try:
+            while not self.engine.wait_idle(0) and monotonic() < deadline:
+                self.evals.writer.drain(_WAIT_S)
+        except KeyboardInterrupt:
+            self._hurried = True
+            raise
+
+    # --- one item -----------------------------------------------------------------------------------------------------
+
+    def run(self, item: TrialItem) -> None:
+        """Wait for the trial of the item in front and report what it ended as; the item's set-up has passed."""
+        if item.outcome is None and item.execution.key in self.evals.recorded.rows:
+            item.outcome = self._presenter.recorded_outcome(item)
+        if item.outcome is None:
+            self._routing.adopt()
+            item.outcome = self._outcome(item)
+        self._presenter.present(item, item.outcome)
+
+    def _outcome(self, item: TrialItem) -> Outcome:
+        engine = self._engine()
+        if item.trial is None and self.stop_reason is None:
+            self._open_stretch(item)
+        if item.trial is None or not (item.trial.queued or item.trial.started_at):
+            if self.stop_reason is not None:
+                pytest.skip(f"not run: {self.stop_reason}")
+            item.trial = item.trial or self._new_trial(item)
+            engine.need(item.trial)
+        elif item.trial.queued and (self.stop_reason is not None):
+            pytest.skip(f"not run: {self.stop_reason}")
+        elif item.trial.queued:
+            engine.need(item.trial)
+        if self._max_red:
+            engine.allow(item.position + self.evals.settings.concurrency)
+        return self._wait(item.trial)
+
+    def _wait(self, trial: Trial) -> Outcome:
+        while True:
+            if self._exit is not None:
+                pytest.exit(self._exit.reason, returncode=self._exit.returncode)
+            outcome = trial.outcome
+            if outcome is not None and outcome.recorded:
+                return outcome
+            if self.stop_reason is not None and not trial.started_at:
+                pytest.skip(f"not run: {self.stop_reason}")
+            self.evals.writer.drain(_WAIT_S)
+            self._tell_progress()
+
+    def _open_stretch(self, item: TrialItem) -> None:
+        """Queue the trials of the items that follow in the same file, up to the next item of another."""
+        if item.position < self._opened_until or self._session is None:
+            return
+        home = item.getparent(CaseFile)
+        stretch: list[Trial] = []
+        position = item.position
+        for following in self._session.items[position:]:
+            if not isinstance(following, TrialItem) or following.getparent(CaseFile) is not home:
+                break
+            position += 1
+            if following is item or self._may_run_ahead(following):
+                following.trial = self._new_trial(following)
+                stretch.append(following.trial)
+        self._opened_until = position
+        if self._max_red:
+            self._engine().allow(item.position + self.evals.settings.concurrency)
+        self._engine().add(stretch)
+
+    def _may_run_ahead(self, item: TrialItem) -> bool:
+        if item.trial is not None or item.execution.key in self.evals.recorded.rows:
+            return False
+        marks = [mark for name in ("skip", "skipif", "xfail") for mark in item.iter_markers(name)]
+        return not any(mark.name != "xfail" or mark.kwargs.get("run") is False for mark in marks)
+
+    def _new_trial(self, item: TrialItem) -> Trial:
+        home = item.getparent(CaseFile)
+        if home is None:
+            raise RuntimeError(f"{item.nodeid} is outside of any file of cases")
+        app = self._apps.get(home)
+        if app is None:
+            app = self._apps[home] = self.evals.app(self._config, home.ihook)
+        return Trial(item.execution, app, self._engine(), item.position)
+
+    def _engine(self) -> Engine:
+        if self.engine is None:
+            raise RuntimeError("an execution was run outside of pytest's own loop")
+        return self.engine
+
+    # --- called from other threads ------------------------------------------------------------------------------------
+
+    def _on_end(self, trial: Trial) -> None:
+        outcome = trial.outcome
+        if outcome is not None:
+            if outcome.is_red(self.evals.settings.fail_on):
+                self._reds += 1
+                if self._max_red and self._reds >= self._max_red:
+                    self._engine().hold()
+            if outcome.kind is Kind.EXIT:
+                self._exit = outcome
+                self._engine().stop()
+            if outcome.stops_run and outcome.row is not None:
+                self._stop(f"{outcome.failure_class}: {outcome.row['error']}")
+        self.evals.writer.put(outcome)
+
+    def _on_disk_failure(self, reason: str) -> None:
+        self._stop(reason)
+
+    def _stop(self, reason: str) -> None:
+        if self.stop_reason is None:
+            self.stop_reason = reason
+        self._engine().stop()
+
+    def _tell_progress(self) -> None:
+        now = monotonic()
+        if now - self._told_at < _PROGRESS_EVERY_S:
+            return
+        self._told_at = now
+        reporter: Any = self._config.pluginmanager.get_plugin("terminalreporter")
+        capture: Any = self._config.pluginmanager.get_plugin("capturemanager")
+        if reporter is None:
+            return
+        if capture is None:
+            reporter.write_line(self.evals.progress_line())
+            return
+        with capture.global_and_fixture_disabled():
+            reporter.ensure_newline()
+            reporter.write_line(self.evals.progress_line())
+
+
+def _max_failures(config: pytest.Config) -> int:
+    """Return after how many red items pytest stops, 0 for never."""
+    if config.getoption("stepwise", False) or config.getoption("stepwise_skip", False):
+        return 1
+    return int(config.getoption("maxfail", 0) or 0)

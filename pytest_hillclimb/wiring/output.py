@@ -1,0 +1,57 @@
+"""Bringing what trials print and log home to their own item, while pytest captures for the item in front."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import pytest
+
+from pytest_hillclimb.engine.output import LogRouter, StreamRouter, not_from_a_trial
+
+_DEFAULT_FORMAT = "%(levelname)-8s %(name)s:%(filename)s:%(lineno)d %(message)s"
+
+
+class OutputRouting:
+    """Routes streams and log records of trials for the time of a run. With ``-s``, streams are left alone."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._capturing = config.getoption("capture", "no") != "no"
+        self._streams = StreamRouter()
+        self._logs = LogRouter()
+        self._logs.setFormatter(
+            logging.Formatter(_ini(config, "log_format") or _DEFAULT_FORMAT, _ini(config, "log_date_format"))
+        )
+        self._filtered: list[logging.Handler] = []
+
+    def start(self) -> None:
+        """Start routing."""
+        logging.getLogger().addHandler(self._logs)
+        self.adopt()
+
+    def adopt(self) -> None:
+        """Route the streams and pytest's log collectors that are in place now; pytest changes them between phases."""
+        if self._capturing:
+            for name in ("stdout", "stderr"):
+                for stream in (getattr(sys, name), getattr(sys, f"__{name}__")):
+                    if stream is not None:
+                        self._streams.adopt(stream, name)
+        for handler in logging.getLogger().handlers:
+            if type(handler).__name__ == "LogCaptureHandler" and handler not in self._filtered:
+                handler.addFilter(not_from_a_trial)
+                self._filtered.append(handler)
+
+    def stop(self) -> None:
+        """Leave streams and logging as they were."""
+        self._streams.release()
+        logging.getLogger().removeHandler(self._logs)
+        for handler in self._filtered:
+            handler.removeFilter(not_from_a_trial)
+
+
+def _ini(config: pytest.Config, name: str) -> str | None:
+    try:
+        value = config.getini(name)
+    except (KeyError, ValueError):  # the logging plugin is off
+        return None
+    return str(value) if value else None

@@ -1,0 +1,146 @@
+"""The objects of an active session, registered by role before the first conftest is imported."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from pytest_hillclimb.errors import RefusedError
+from pytest_hillclimb.flow.layout import FlowDir
+from pytest_hillclimb.flow.statefile import read_state, record_approval
+from pytest_hillclimb.model.state import LoopState
+from pytest_hillclimb.report.summary import metric_lines, outcome_lines, spend_lines
+from pytest_hillclimb.report.terminal import one_line
+from pytest_hillclimb.stats.means import means
+from pytest_hillclimb.wiring import hooks
+from pytest_hillclimb.wiring.activation import Activation, usage_error
+from pytest_hillclimb.wiring.cases import load
+from pytest_hillclimb.wiring.collect import LOADED, RUN_ITEM, Collection, EmptyRun
+from pytest_hillclimb.wiring.conductor import Conductor
+from pytest_hillclimb.wiring.gate import short
+from pytest_hillclimb.wiring.presenting import Reporting
+from pytest_hillclimb.wiring.run import EvalRun
+
+_EXIT_PATIENCE_S = 3.0
+
+
+def register(config: pytest.Config, activation: Activation) -> None:
+    """Register the session's objects with pytest."""
+    config.pluginmanager.register(EvalSession(activation), "hillclimb-session")
+
+
+class EvalSession:
+    """Checks hooks as they appear, loads the cases before collection, and reports on the session as a whole."""
+
+    def __init__(self, activation: Activation) -> None:
+        self._activation = activation
+        self._conductor: Conductor | None = None
+
+    def pytest_plugin_registered(self, plugin: object) -> None:
+        """Refuse a hook whose name is unknown."""
+        try:
+            hooks.check_names(plugin)
+        except RefusedError as error:
+            raise usage_error(error) from None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Load and check all cases, then record an approval that was asked for."""
+        config, activation = session.config, self._activation
+        settings = activation.settings
+        try:
+            hooks.check_present(config, activation.eval_root)
+            with FlowDir(settings.flow_base, settings.flow) as flow:
+                state = LoopState.parse(read_state(flow.find()))
+            loaded = load(config, activation, state)
+            run = EvalRun(activation, state)
+            if not config.option.collectonly:
+                run.look()
+            if activation.approving:
+                with FlowDir(settings.flow_base, settings.flow) as flow:
+                    record_approval(flow.make(), activation.harness.sha)
+        except RefusedError as error:
+            raise usage_error(error) from None
+        conductor = self._conductor = Conductor(config, run)
+        config.stash[LOADED], config.stash[RUN_ITEM] = loaded, conductor.run
+        for part in (Collection(activation, loaded), EmptyRun(activation), Reporting(), conductor):
+            config.pluginmanager.register(part)
+
+    def pytest_report_header(self, config: pytest.Config) -> list[str]:
+        """Say what is measured, where it goes, and what the harness is."""
+        activation = self._activation
+        settings, harness = activation.settings, activation.harness
+        state = "approved now" if activation.approving else "approved"
+        if config.option.collectonly and not activation.approving:
+            state = "not checked"
+        lines = [
+            f"hillclimb: variant {settings.variant}, flow {one_line(settings.flow_path)}",
+            f"hillclimb: eval {_relative(config, activation.eval_root)}, harness {short(harness.sha)} {state} "
+            f"({len(harness.files)} files)",
+        ]
+        return [*lines, *(f"hillclimb: note: {one_line(note)}" for note in self._notes(config))]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Print the table of the run."""
+        conductor = self._conductor
+        if conductor is None or conductor.engine is None:
+            return
+        run = conductor.evals
+        terminalreporter.section(f"hillclimb: {run.settings.variant}")
+        for line in _table(conductor):
+            terminalreporter.write_line(line)
+
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        """See to it that the process ends although calls of user code were left behind."""
+        if self._conductor is not None and self._conductor.abandoned:
+            threading.Thread(target=_end_process, name="hillclimb-exit", daemon=True).start()
+
+    def _notes(self, config: pytest.Config) -> list[str]:
+        harness = self._activation.harness
+        notes = []
+        if config.inipath is None:
+            notes.append("there is no ini file: the harness digest depends on the directory pytest is started from")
+        outside = hooks.outside_digest(config, harness.files)
+        if outside:
+            notes.append(f"hooks from outside of the harness digest: {', '.join(outside)} (see harness_paths)")
+        if harness.missing:
+            notes.append(f"harness_paths that do not exist: {', '.join(harness.missing)}")
+        return notes
+
+
+def _table(conductor: Conductor) -> list[str]:
+    run = conductor.evals
+    recorded = conductor.recorded_items
+    lines = outcome_lines(run.tally, recorded=recorded, untried=conductor.untried, fail_on=run.settings.fail_on)
+    lines += metric_lines(means([*run.recorded.scores, *run.tally.scores]))
+    lines += spend_lines(run.tally, conductor.abandoned)
+    if recorded and not run.tally.to_run:
+        lines.append("everything selected was recorded before, nothing was run; --hillclimb-fresh runs it again")
+    if conductor.stop_reason:
+        lines.append(f"stopped    {one_line(conductor.stop_reason, 300)}")
+    if run.rescue:
+        lines.append(f"rescued    rows that the disk did not take are in {run.rescue}")
+    lines += [f"warning    {one_line(warning, 300)}" for warning in run.warnings[:10]]
+    if len(run.warnings) > 10:
+        lines.append(f"warning    and {len(run.warnings) - 10} more")
+    tally = run.tally
+    lines.append(
+        f"[{run.settings.variant}] done - {tally.scored} ok, {tally.failed} failed -> {one_line(run.results_path)}"
+    )
+    return lines
+
+
+def _relative(config: pytest.Config, path: Any) -> str:
+    return one_line(os.path.relpath(path, config.invocation_params.dir))
+
+
+def _end_process() -> None:
+    """End the process a little after its main thread, if threads of abandoned calls keep it from ending."""
+    threading.main_thread().join()
+    time.sleep(_EXIT_PATIENCE_S)
+    os._exit(1)

@@ -1,0 +1,186 @@
+"""One run of an eval: the flow directory it writes to, the app it runs, and the account of what came of it."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+import pytest_hillclimb
+from pytest_hillclimb.engine.app import App
+from pytest_hillclimb.engine.outcome import Outcome
+from pytest_hillclimb.flow.layout import BASELINE, PROGRESS, REF, RESULTS, FlowDir
+from pytest_hillclimb.flow.lock import VariantLock
+from pytest_hillclimb.flow.recorded import Recorded, read_recorded
+from pytest_hillclimb.flow.recorder import Recorder
+from pytest_hillclimb.flow.references import read_reference
+from pytest_hillclimb.flow.runfile import add_summary, check_model, write_run
+from pytest_hillclimb.flow.writer import Writer
+from pytest_hillclimb.model.settings import Settings
+from pytest_hillclimb.model.state import LoopState
+from pytest_hillclimb.report.tally import Tally
+from pytest_hillclimb.wiring import hooks
+from pytest_hillclimb.wiring.activation import Activation
+
+
+class EvalRun:
+    """Holds a run's directory open from its first execution to the end of the session."""
+
+    def __init__(self, activation: Activation, state: LoopState) -> None:
+        self.settings: Settings = activation.settings
+        self.state = state
+        self.tally = Tally()
+        self.recorded = Recorded()
+        self.warnings: list[str] = []
+        self.started_at = monotonic()
+        self._activation = activation
+        self._read_from = FlowDir(self.settings.flow_base, self.settings.flow)
+        self._flow = self._read_from
+        self._lock: VariantLock | None = None
+        self._recorder: Recorder | None = None
+        self._writer: Writer | None = None
+
+    @property
+    def variant_path(self) -> Path:
+        """The directory that rows are written to."""
+        return self._flow.path / self.settings.variant
+
+    @property
+    def results_path(self) -> Path:
+        """The file of the scored rows."""
+        return self.variant_path / RESULTS
+
+    @property
+    def rescue(self) -> str | None:
+        """The temporary file that holds what the disk did not take."""
+        return self._recorder.rescue if self._recorder is not None else None
+
+    @property
+    def writer(self) -> Writer:
+        """The queue before the recorder; only while the run is open."""
+        if self._writer is None:
+            raise RuntimeError("the run is not open")
+        return self._writer
+
+    def look(self) -> Recorded:
+        """Read what is recorded, without writing anything.
+
+        :raises RefusedError: when the flow cannot be used, or its rows are of another model
+        """
+        if not self.settings.fresh:
+            directory = self._read_from.find(self.settings.variant)
+            self.recorded = read_recorded(directory)
+            check_model(directory, self.settings.model, bool(self.recorded.rows))
+        return self.recorded
+
+    def open(self, *, on_failure: Callable[[str], None], selection: Mapping[str, Any]) -> None:
+        """Take the lock, read what is recorded, and make ready to write.
+
+        :raises RefusedError: when the flow cannot be used or another session has it
+        """
+        if self.settings.fresh:
+            self._flow = FlowDir(Path(tempfile.mkdtemp(prefix="hillclimb-fresh-")), Path(self.settings.flow).name)
+        self._flow.preflight(self.settings.variant)
+        directory = self._flow.make(self.settings.variant)
+        self._lock = VariantLock.acquire(directory)
+        self.look()
+        write_run(directory, self._facts(selection))
+        self._recorder = Recorder(self._flow, self.settings.variant)
+        self._writer = Writer(
+            self._recorder, on_recorded=self._on_recorded, on_failure=on_failure, on_progress=self.save_progress
+        )
+        self.started_at = monotonic()
+
+    def app(self, config: pytest.Config, hook: Any) -> App:
+        """Return the user's functions as seen from one file of cases; *hook* is that file's relay."""
+        references = self._read_from.find(BASELINE, REF)
+        return App(
+            run_case=lambda case, ctx: hook.pytest_hillclimb_run_case(case=case, ctx=ctx),
+            grade_case=lambda case, run, ref, ctx: hook.pytest_hillclimb_grade_case(
+                case=case, run=run, ref=ref, ctx=ctx
+            ),
+            perf=lambda case, run: list(hook.pytest_hillclimb_perf(case=case, run=run)),
+            grade_is_async=hooks.grader_is_async(config),
+            reference=lambda safe_id: read_reference(references, safe_id),
+            signal=hooks.signal,
+            settings=self.settings,
+            state=self.state.raw,
+        )
+
+    def has_references(self) -> bool:
+        """Return whether the baseline has frozen anything."""
+        return self._read_from.find(BASELINE, REF) is not None
+
+    def progress_line(self) -> str:
+        """Return the progress line of this moment."""
+        return self.tally.progress_line(self.settings.variant, monotonic() - self.started_at)
+
+    def save_progress(self) -> None:
+        """Put the progress line where tools look for it; of no use to anyone if it fails."""
+        try:
+            self._flow.make(self.settings.variant).overwrite(PROGRESS, self.progress_line().encode() + b"\n")
+        except Exception as error:
+            self.warnings.append(f"{PROGRESS} could not be written: {error}")
+
+    def close(self) -> None:
+        """Bring everything to disk, write the header for reports, and let go of the directory."""
+        if self._writer is not None and self._recorder is not None:
+            self._writer.close()
+            self.warnings += self._recorder.warnings
+            if self._recorder.rescue is None:
+                self.save_progress()
+                if warning := add_summary(self._flow.make(self.settings.variant), self._header()):
+                    self.warnings.append(warning)
+            if moved := self._flow.moved(self.settings.variant):
+                self.warnings.append(moved)
+        if self._lock is not None:
+            self._lock.release()
+        self._flow.close()
+        self._read_from.close()
+
+    def _on_recorded(self, outcome: Outcome) -> None:
+        self.tally.add(outcome)
+
+    def _header(self) -> dict[str, Any]:
+        served = self.tally.models.most_common(1)
+        model = served[0][0] if served else self.settings.model
+        return {"label": self.settings.variant, **({"model": model} if model else {})}
+
+    def _facts(self, selection: Mapping[str, Any]) -> dict[str, Any]:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return {
+            "model": self.settings.model,
+            "created_at": now,
+            "updated_at": now,
+            "reps": self.settings.reps,
+            "timeout_s": self.settings.timeout,
+            "concurrency": self.settings.concurrency,
+            "selection": dict(selection),
+            "harness_sha": self._activation.harness.sha,
+            "commit": _commit(self._activation.eval_root),
+            "versions": {
+                "python": platform.python_version(),
+                "pytest": pytest.__version__,
+                "pytest-hillclimb": pytest_hillclimb.__version__,
+                "anthropic": version("anthropic"),
+            },
+        }
+
+
+def _commit(directory: Path) -> str | None:
+    """Return the commit that the eval's repository is at, None outside of one."""
+    try:
+        asked = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=directory, capture_output=True, text=True, timeout=5, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return asked.stdout.strip() or None if asked.returncode == 0 else None
