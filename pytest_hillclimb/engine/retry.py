@@ -20,7 +20,7 @@ _random = Random()  # of our own: an app that seeds the global one must not make
 
 
 class RetryPolicy:
-    """The retries of one stage (app or judge) of one trial. ``count`` is how many waits were slept through."""
+    """The retries of one stage (app or judge) of one trial; ``on_retry`` is told of each before its wait."""
 
     def __init__(
         self,
@@ -30,7 +30,6 @@ class RetryPolicy:
         pause: Callable[[float], None],
         on_retry: Callable[[BaseException], None],
     ) -> None:
-        self.count = 0
         self._deadline = deadline
         self._stopping = stopping
         self._pause = pause
@@ -44,7 +43,7 @@ class RetryPolicy:
             wait=self._wait,
             stop=self._stop,
             sleep=self._pause,
-            before_sleep=self._note,
+            before_sleep=lambda state: self._on_retry(_error(state)),
             reraise=True,
         )
         return retrying(attempt)
@@ -63,10 +62,6 @@ class RetryPolicy:
                 return True
         too_late = monotonic() + state.upcoming_sleep >= self._deadline()
         return state.attempt_number >= MAX_TRIES or too_late or self._stopping()
-
-    def _note(self, state: RetryCallState) -> None:
-        self.count += 1
-        self._on_retry(_error(state))
 
 
 def _error(state: RetryCallState) -> BaseException:

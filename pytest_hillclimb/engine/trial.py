@@ -13,6 +13,7 @@ from inspect import isawaitable
 from time import monotonic, time
 from typing import Any, Protocol
 
+from pytest_hillclimb.engine.account import APP, JUDGE, Account
 from pytest_hillclimb.engine.app import App, Context
 from pytest_hillclimb.engine.chain import error_place, error_text
 from pytest_hillclimb.engine.classify import Failure, classify
@@ -24,8 +25,8 @@ from pytest_hillclimb.engine.served import is_served
 from pytest_hillclimb.errors import BadValueError
 from pytest_hillclimb.model.grade import Graded, read_grade
 from pytest_hillclimb.model.jsonable import plain
-from pytest_hillclimb.model.rows import Row, errors_row, given, results_row
-from pytest_hillclimb.model.run import Run, billed, read_run
+from pytest_hillclimb.model.rows import Row
+from pytest_hillclimb.model.run import Run, read_run
 from pytest_hillclimb.schedule.plan import Execution
 
 
@@ -77,12 +78,11 @@ class Trial:
         self._app = app
         self._services = services
         self._lock = threading.Lock()
-        self._stage = "app"
-        self._contexts: dict[str, list[Context]] = {"app": [], "grade": []}
+        self._account = Account(execution)
+        self._stage = APP
+        self._contexts: dict[str, list[Context]] = {APP: [], JUDGE: []}
         self._began = 0.0
         self._latency = 0.0
-        self._billed: dict[str, Any] = {}
-        self._retry_usage: list[dict[str, Any]] = []
         self._retried: BaseException | None = None
         self._started_wall = 0.0
         self._output = Output()
@@ -91,7 +91,6 @@ class Trial:
         """Carry the trial out and end it; never raises. Runs in a context of its own."""
         # Made here and not in __init__, because thousands of trials may be waiting for their turn.
         self.wake = threading.Event()
-        self._retries = {stage: self._policy() for stage in ("app", "grade")}
         CURRENT.set(self._output)
         self.started_at, self._started_wall = monotonic(), time()
         self._renew_deadline()
@@ -105,7 +104,7 @@ class Trial:
 
     def clean_up(self) -> None:
         """Remove what the trial's attempts left in temporary directories."""
-        for context in (*self._contexts["app"], *self._contexts["grade"]):
+        for context in (*self._contexts[APP], *self._contexts[JUDGE]):
             context.clean_up()
 
     def expire(self) -> None:
@@ -115,8 +114,8 @@ class Trial:
 
     def interrupt(self) -> None:
         """End the trial because the session ends: without outcome, unless something is known to have been billed."""
-        paid = bool(self._billed or self._retry_usage)
-        self._end(self._unmeasured(_Interrupted("the session ended before the trial")) if paid else None)
+        interrupted = _Interrupted("the session ended before the trial")
+        self._end(self._unmeasured(interrupted) if self._account.paid else None)
 
     def give_up(self) -> None:
         """Wake the lane of an ended trial out of whatever wait it is in."""
@@ -128,20 +127,20 @@ class Trial:
     # --- the stages ---------------------------------------------------------------------------------------------------
 
     def _measure(self) -> Outcome:
-        run = self._retries["app"].call(self._run_once)
+        run = self._retrying().call(self._run_once)
         self._stage = "identity"
         requested = self._app.settings.model
         if not is_served(requested, run.model):
             raise _Substituted(f"served model {run.model} != requested {requested}")
         self._stage = "reference"
         reference = None if self._app.settings.is_baseline else self._app.reference(self.execution.case.safe_id)
-        self._stage, self._retried = "grade", None
-        graded = self._retries["grade"].call(lambda: self._grade_once(run, reference))
+        self._stage, self._retried = JUDGE, None
+        graded = self._retrying().call(lambda: self._grade_once(run, reference))
         return self._scored(run, graded)
 
     def _run_once(self) -> Run:
         def call() -> object:
-            return self._app.run_case(self.execution.case, self._new_context("app"))
+            return self._app.run_case(self.execution.case, self._new_context(APP))
 
         self._checkpoint()
         value = self._await(call(), call)
@@ -149,14 +148,14 @@ class Trial:
         try:
             run = read_run(value)
         except BadValueError:
-            self._billed = billed(value)
+            self._account.salvage(value, APP)
             raise
-        self._billed = given(run, "model", "usage", "judge_model", "judge_usage")
+        self._account.completed(run)
         return run
 
     def _grade_once(self, run: Run, reference: str | None) -> Graded:
         def call() -> object:
-            return self._app.grade_case(self.execution.case, run, reference, self._new_context("grade"))
+            return self._app.grade_case(self.execution.case, run, reference, self._new_context(JUDGE))
 
         self._checkpoint()
         value = call()
@@ -168,26 +167,20 @@ class Trial:
         try:
             return read_grade(value)
         except BadValueError:
-            self._billed.update({k: v for k, v in billed(value).items() if k.startswith("judge_")})
+            self._account.salvage(value, JUDGE)
             raise
 
     def _scored(self, run: Run, graded: Graded) -> Outcome:
-        meta = self._meta()
         perf: dict[str, Any] = {}
+        broken: dict[str, Any] = {}
         try:
             for numbers in self._app.perf(self.execution.case, run):
                 perf.update(_mapping(plain(numbers, "perf")))
         except Exception as error:  # the grade is paid for: what perf adds is not worth losing it
-            meta["perf_error"] = error_text(error)
-        row = results_row(
-            self.execution.case,
-            self.execution.rep,
-            run,
-            graded,
-            latency_s=round(self._latency, 3),
-            perf=perf,
-            meta=meta,
-        )
+            broken["perf_error"] = error_text(error)
+        row = self._account.results_row(run, graded, latency_s=self._latency, perf=perf)
+        if broken:
+            row["meta"] = {**row.get("meta", {}), **broken}
         return self._outcome(
             Kind.SCORED,
             row,
@@ -201,56 +194,28 @@ class Trial:
         signal = self._app.signal(error)
         if signal is not None:
             return self._signalled(error, signal)
+        failure = self._failure(error)
         return self._outcome(
             Kind.FAILED,
-            self._errors_row(error, failure := self._failure(error)),
+            self._errors_row(error, failure),
             attachments=self._artifacts(),
             place=error_place(error),
             stops_run=failure.stops_run,
         )
 
     def _signalled(self, error: BaseException, signal: Signal) -> Outcome:
-        paid = bool(self._billed or self._retry_usage)
-        row = self._errors_row(error, Failure("error")) if paid else None
+        row = self._errors_row(error, Failure("error")) if self._account.paid else None
         return self._outcome(signal.kind, row, reason=signal.reason, returncode=signal.returncode)
 
-    # --- what rows are made of ----------------------------------------------------------------------------------------
+    # --- what outcomes are made of ------------------------------------------------------------------------------------
 
     def _failure(self, error: BaseException) -> Failure:
-        if self._stage == "app":
+        if self._stage == APP:
             return classify(error, "invalid_output" if isinstance(error, BadValueError) else "error")
-        return classify(error, "grader_error" if self._stage == "grade" else "error")
+        return classify(error, "grader_error" if self._stage == JUDGE else "error")
 
     def _errors_row(self, error: BaseException, failure: Failure) -> Row:
-        known = billed(error)
-        if self._stage != "app":
-            known = {key: value for key, value in known.items() if key.startswith("judge_")}
-        more: dict[str, Any] = {"error_type": type(error).__name__}
-        if failure.code is not None:
-            more["code"] = failure.code
-        if self._retry_usage:
-            more["retry_usage"] = list(self._retry_usage)
-        return errors_row(
-            self.execution.case,
-            self.execution.rep,
-            failure_class=failure.failure_class,
-            error=error_text(error),
-            retries=self._retries["app"].count,
-            judge_retries=self._retries["grade"].count,
-            billed={**self._billed, **known},
-            latency_s=round(monotonic() - self.started_at, 3),
-            more=more,
-        )
-
-    def _meta(self) -> dict[str, Any]:
-        case = self.execution.case
-        meta: dict[str, Any] = {"original_id": case.id} if case.safe_id != case.id else {}
-        for key, stage in (("retries", "app"), ("judge_retries", "grade")):
-            if self._retries[stage].count:
-                meta[key] = self._retries[stage].count
-        if self._retry_usage:
-            meta["retry_usage"] = list(self._retry_usage)
-        return meta
+        return self._account.errors_row(error, failure, self._stage, latency_s=monotonic() - self.started_at)
 
     def _artifacts(self) -> dict[str, bytes]:
         """Return what the last attempt of each stage attached."""
@@ -269,14 +234,6 @@ class Trial:
             duration=monotonic() - self.started_at,
             **more,
         )
-
-    def _note_retry(self, error: BaseException) -> None:
-        self._retried = error
-        known = billed(error)
-        prefix = "judge_" if self._stage == "grade" else ""
-        if usage := known.get(f"{prefix}usage"):
-            model = known.get(f"{prefix}model")
-            self._retry_usage.append({**usage, **({f"{prefix}model": model} if model else {})})
 
     # --- calls, waits and the fence -----------------------------------------------------------------------------------
 
@@ -318,13 +275,17 @@ class Trial:
         if self._retried is not None and self._services.stopping():
             raise self._retried  # the wait for another try was cut short because nothing more may be started
 
-    def _policy(self) -> RetryPolicy:
+    def _retrying(self) -> RetryPolicy:
         return RetryPolicy(
             deadline=self._get_deadline,
             stopping=self._services.stopping,
             pause=self._pause,
-            on_retry=self._note_retry,
+            on_retry=self._on_retry,
         )
+
+    def _on_retry(self, error: BaseException) -> None:
+        self._retried = error
+        self._account.retried(error, self._stage)
 
     def _pause(self, seconds: float) -> None:
         self.pausing = True
