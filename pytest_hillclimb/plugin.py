@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pluggy import PluginValidationError
 
 from pytest_hillclimb import options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable
 
 _ACTIVE = pytest.StashKey[bool]()
 _LEFT_ALONE = pytest.StashKey[set[str]]()
@@ -29,14 +30,19 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspecs)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None, object, object]:
     """Decide whether this session runs evals, before any conftest is imported; if so, gate it and set it up."""
-    if not _may_be_active(early_config):
-        return
-    from pytest_hillclimb.wiring.activation import activate
+    if _may_be_active(early_config):
+        from pytest_hillclimb.wiring.activation import activate
 
-    early_config.stash[_ACTIVE] = activate(early_config, args)
+        early_config.stash[_ACTIVE] = activate(early_config, args)
+    try:
+        return (yield)
+    except PluginValidationError as error:
+        if "pytest_hillclimb_" not in str(error):
+            raise
+        raise pytest.UsageError(f"hillclimb: {' '.join(str(error).split())}") from None
 
 
 def pytest_configure(config: pytest.Config) -> None:

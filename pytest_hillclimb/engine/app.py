@@ -12,9 +12,10 @@ from time import monotonic
 from typing import Any
 
 from pytest_hillclimb.engine.outcome import Signal
-from pytest_hillclimb.errors import AttachmentError
+from pytest_hillclimb.errors import AttachmentError, BadValueError
 from pytest_hillclimb.model.case import Attachment, Case
 from pytest_hillclimb.model.ids import path_safe, trial_seed
+from pytest_hillclimb.model.jsonable import plain
 from pytest_hillclimb.model.run import Run
 from pytest_hillclimb.model.settings import Settings
 from pytest_hillclimb.schedule.plan import Execution
@@ -40,6 +41,19 @@ class App:
     signal: Callable[[BaseException], Signal | None]
     settings: Settings
     state: Mapping[str, Any]
+
+    def perf_numbers(self, case: Case, run: Run) -> dict[str, Any]:
+        """Return what the perf functions add to a row.
+
+        :raises BadValueError: when one gives something else than a mapping of JSON values
+        """
+        numbers: dict[str, Any] = {}
+        for given in self.perf(case, run):
+            data = plain(given, "perf")
+            if not isinstance(data, dict):
+                raise BadValueError.at("perf", f"expected a mapping, got {type(given).__name__}")
+            numbers.update(data)
+        return numbers
 
 
 @dataclass(slots=True, kw_only=True)

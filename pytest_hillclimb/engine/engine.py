@@ -30,6 +30,7 @@ class _Lane(threading.Thread):
             self.trial = trial
             VariableContext().run(trial.carry_out)
             self.trial = None
+            self._engine.pace()
 
 
 class Engine:
@@ -38,9 +39,18 @@ class Engine:
     :param width: how many trials may be in flight
     :param on_end: called with each trial that has ended, from whichever thread ended it
     :param warn: called with one line about user code that holds everyone up
+    :param pace: called by a lane between two trials; may wait, so that lanes do not outrun who takes their outcomes
     """
 
-    def __init__(self, width: int, *, on_end: Callable[[Trial], None], warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        width: int,
+        *,
+        on_end: Callable[[Trial], None],
+        warn: Callable[[str], None],
+        pace: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.pace = pace
         self._width = width
         self._on_end = on_end
         self._warn = warn
@@ -75,8 +85,10 @@ class Engine:
             self._man_lanes()
 
     def need(self, trial: Trial) -> None:
-        """Start *trial* before all that is queued, also while starting is held."""
+        """Start *trial*, unless it was started before, ahead of all that is queued and also while starting is held."""
         with self._changed:
+            if trial.taken:
+                return
             if trial.queued:
                 self._pending.remove(trial)
                 trial.queued = False
@@ -167,15 +179,19 @@ class Engine:
     def _take(self) -> Trial | None:
         if self._stopping:
             return None
+        trial = self._choose()
+        if trial is not None:
+            trial.queued, trial.taken = False, True
+        return trial
+
+    def _choose(self) -> Trial | None:
         if self._urgent:
             return self._urgent.popleft()
         if self._held or not self._pending:
             return None
         if self._until is not None and self._pending[0].position >= self._until:
             return None
-        trial = self._pending.popleft()
-        trial.queued = False
-        return trial
+        return self._pending.popleft()
 
     def _man_lanes(self) -> None:
         wanted = min(self._width, len(self._lanes) - self._idle + len(self._pending) + len(self._urgent))

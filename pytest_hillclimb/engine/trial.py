@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from inspect import isawaitable
 from time import monotonic, time
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ from pytest_hillclimb.engine.account import APP, JUDGE, Account
 from pytest_hillclimb.engine.app import App, Context
 from pytest_hillclimb.engine.chain import error_place, error_text
 from pytest_hillclimb.engine.classify import Failure, classify
+from pytest_hillclimb.engine.ends import Fenced, Interrupted, Substituted, TrialTimeout
 from pytest_hillclimb.engine.loop import AsyncCall
 from pytest_hillclimb.engine.outcome import Kind, Outcome, Signal
 from pytest_hillclimb.engine.output import CURRENT, Output
@@ -24,7 +25,6 @@ from pytest_hillclimb.engine.retry import RetryPolicy
 from pytest_hillclimb.engine.served import is_served
 from pytest_hillclimb.errors import BadValueError
 from pytest_hillclimb.model.grade import Graded, read_grade
-from pytest_hillclimb.model.jsonable import plain
 from pytest_hillclimb.model.rows import Row
 from pytest_hillclimb.model.run import Run, read_run
 from pytest_hillclimb.schedule.plan import Execution
@@ -46,22 +46,6 @@ class Services(Protocol):
         """Take note that *trial* has its outcome; called once for each trial."""
 
 
-class _Fenced(BaseException):
-    """The trial has ended while its lane was elsewhere: the lane unwinds and its work is dropped."""
-
-
-class _Timeout(Exception):
-    failure_class = "timeout"
-
-
-class _Substituted(Exception):
-    failure_class = "serving_substitution"
-
-
-class _Interrupted(Exception):
-    failure_class = "error"
-
-
 class Trial:
     """An execution being carried out."""
 
@@ -71,6 +55,7 @@ class Trial:
         self.outcome: Outcome | None = None
         self.ended = False
         self.queued = False
+        self.taken = False
         self.deadline = math.inf
         self.started_at = 0.0
         self.waiting: AsyncCall | None = None
@@ -96,7 +81,7 @@ class Trial:
         self._renew_deadline()
         try:
             self._end(self._measure())
-        except _Fenced:
+        except Fenced:
             pass
         except BaseException as error:
             self._end(self._unmeasured(error))
@@ -110,11 +95,11 @@ class Trial:
     def expire(self) -> None:
         """End the trial because its deadline has passed."""
         seconds = self._app.settings.timeout
-        self._end(self._unmeasured(_Timeout(f"{self.execution.label}: exceeded {seconds:g}s wall-clock ceiling")))
+        self._end(self._unmeasured(TrialTimeout(f"{self.execution.label}: exceeded {seconds:g}s wall-clock ceiling")))
 
     def interrupt(self) -> None:
         """End the trial because the session ends: without outcome, unless something is known to have been billed."""
-        interrupted = _Interrupted("the session ended before the trial")
+        interrupted = Interrupted("the session ended before the trial")
         self._end(self._unmeasured(interrupted) if self._account.paid else None)
 
     def give_up(self) -> None:
@@ -131,7 +116,7 @@ class Trial:
         self._stage = "identity"
         requested = self._app.settings.model
         if not is_served(requested, run.model):
-            raise _Substituted(f"served model {run.model} != requested {requested}")
+            raise Substituted(f"served model {run.model} != requested {requested}")
         self._stage = "reference"
         reference = None if self._app.settings.is_baseline else self._app.reference(self.execution.case.safe_id)
         self._stage, self._retried = JUDGE, None
@@ -171,16 +156,10 @@ class Trial:
             raise
 
     def _scored(self, run: Run, graded: Graded) -> Outcome:
-        perf: dict[str, Any] = {}
-        broken: dict[str, Any] = {}
-        try:
-            for numbers in self._app.perf(self.execution.case, run):
-                perf.update(_mapping(plain(numbers, "perf")))
-        except Exception as error:  # the grade is paid for: what perf adds is not worth losing it
-            broken["perf_error"] = error_text(error)
+        perf, flaw = self._perf(run)
         row = self._account.results_row(run, graded, latency_s=self._latency, perf=perf)
-        if broken:
-            row["meta"] = {**row.get("meta", {}), **broken}
+        if flaw:
+            row["meta"] = {**row.get("meta", {}), "perf_error": flaw}
         return self._outcome(
             Kind.SCORED,
             row,
@@ -189,6 +168,13 @@ class Trial:
             output=run.output,
             attachments=self._artifacts(),
         )
+
+    def _perf(self, run: Run) -> tuple[dict[str, Any], str | None]:
+        """Return the user's extra numbers, or what kept them away: a paid grade is not lost to them."""
+        try:
+            return self._app.perf_numbers(self.execution.case, run), None
+        except Exception as error:
+            return {}, error_text(error)
 
     def _unmeasured(self, error: BaseException) -> Outcome:
         signal = self._app.signal(error)
@@ -249,7 +235,7 @@ class Trial:
                 return value
             call = self._settled(AsyncCall(value, self.execution.label, self._extend), alone=True)
         if call.lost:
-            raise _Timeout(f"{self.execution.label}: its event loop was blocked twice by other code")
+            raise TrialTimeout(f"{self.execution.label}: its event loop was blocked twice by other code")
         if call.error is not None:
             raise call.error
         return call.value
@@ -259,7 +245,7 @@ class Trial:
             self.waiting = call
         if self.ended:
             call.discard()
-            raise _Fenced
+            raise Fenced
         self._services.start_call(call, alone=alone)
         call.done.wait()
         self.waiting = None
@@ -269,9 +255,9 @@ class Trial:
 
     def _checkpoint(self) -> None:
         if self.ended:
-            raise _Fenced
+            raise Fenced
         if monotonic() >= self.deadline:
-            raise _Timeout(f"{self.execution.label}: wall-clock ceiling exceeded before attempt")
+            raise TrialTimeout(f"{self.execution.label}: wall-clock ceiling exceeded before attempt")
         if self._retried is not None and self._services.stopping():
             raise self._retried  # the wait for another try was cut short because nothing more may be started
 
@@ -321,9 +307,3 @@ class Trial:
                 return
             self.outcome, self.ended = outcome, True
         self._services.ended(self)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise BadValueError.at("perf", f"expected a mapping, got {type(value).__name__}")
-    return value

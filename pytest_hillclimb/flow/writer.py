@@ -1,16 +1,17 @@
 """Brings outcomes to the recorder in time, whatever the main thread is doing.
 
-Outcomes are queued by the threads that end trials. Whoever waits for one drains the queue; a thread of its own looks
-every few hundredths of a second, so that a row is on disk within 0.1 s also while nobody waits. It also syncs the
+Pattern: one thread records, so that an interrupt of the main thread can never fall between a trial and its row. It
+works when somebody waits for a row, when many are queued, and otherwise every few hundredths of a second: while the
+main thread computes, each system call of another thread costs a wait for the interpreter. The same thread syncs the
 rows once a second and keeps the progress line current.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from queue import Empty, SimpleQueue
 from time import monotonic
 
 from pytest_hillclimb.engine.outcome import Outcome
@@ -20,7 +21,7 @@ from pytest_hillclimb.flow.recorder import Recorder
 _LOOK_EVERY_S = 0.03
 _SYNC_EVERY_S = 1.0
 _PROGRESS_EVERY_S = 30.0
-_MAX_QUEUED = 16  # beyond this, whoever adds an outcome records some: memory must not grow with transcripts
+_ROOM = 16  # queued outcomes beyond which lanes wait: memory must not grow with transcripts
 
 
 class Writer:
@@ -44,69 +45,77 @@ class Writer:
         self._on_recorded = on_recorded
         self._on_failure = on_failure
         self._on_progress = on_progress
-        self._queue: SimpleQueue[Outcome | None] = SimpleQueue()
-        self._recording = threading.Lock()
-        self._closing = threading.Event()
+        self._queue: deque[Outcome] = deque()
+        self._work = threading.Event()
+        self._recorded = threading.Condition()
+        self._waiting = 0
+        self._closing = False
         self._failed = False
-        self._drained_at = 0.0
         self._thread = threading.Thread(target=self._run, name="hillclimb-writer", daemon=True)
         self._thread.start()
 
-    def put(self, outcome: Outcome | None) -> None:
-        """Add an outcome; None only wakes whoever waits."""
-        self._queue.put(outcome)
-        if self._queue.qsize() > _MAX_QUEUED:
-            self.drain()
+    def put(self, outcome: Outcome) -> None:
+        """Queue an outcome."""
+        self._queue.append(outcome)
+        if self._waiting or len(self._queue) >= _ROOM:
+            self._work.set()
 
-    def drain(self, wait: float = 0.0) -> None:
-        """Record all that is queued; if nothing is, wait up to *wait* seconds for something."""
-        self._drained_at = monotonic()
+    def wait_until(self, done: Callable[[], bool], seconds: float) -> bool:
+        """Wait at most *seconds* for *done* to come true, which is asked whenever something was recorded."""
+        self._waiting += 1
         try:
-            outcome = self._queue.get(timeout=wait) if wait > 0 else self._queue.get_nowait()
-            while True:
-                if outcome is not None:
-                    self._record(outcome)
-                outcome = self._queue.get_nowait()
-        except Empty:
-            return
+            if self._queue:
+                self._work.set()
+            with self._recorded:
+                return self._recorded.wait_for(done, seconds)
+        finally:
+            self._waiting -= 1
+
+    def wait_for_room(self) -> None:
+        """Wait while too much is queued."""
+        if len(self._queue) >= _ROOM:
+            self.wait_until(lambda: len(self._queue) < _ROOM or not self._thread.is_alive(), _SYNC_EVERY_S)
 
     def close(self) -> None:
         """Record what is queued and bring everything to disk."""
-        self._closing.set()
+        self._closing = True
+        self._work.set()
         self._thread.join()
-        self.drain()
-        with self._recording, self._failing():
-            self._recorder.close()
-
-    def _record(self, outcome: Outcome) -> None:
-        with self._recording, self._failing():
-            self._recorder.record(outcome)
-        self._on_recorded(outcome)
 
     def _run(self) -> None:
         synced = told = monotonic()
-        while not self._closing.wait(_LOOK_EVERY_S):
+        while not self._closing:
+            self._work.wait(_LOOK_EVERY_S)
+            self._work.clear()
+            self._record_all()
             now = monotonic()
-            if not self._queue.empty() and now - self._drained_at > _LOOK_EVERY_S:
-                self.drain()
-                self._queue.put(None)
             if now - synced >= _SYNC_EVERY_S:
                 synced = now
-                with self._recording, self._failing():
+                with self._failing():
                     self._recorder.sync()
             if now - told >= _PROGRESS_EVERY_S:
                 told = now
                 self._on_progress()
+        self._record_all()
+        with self._failing():
+            self._recorder.close()
+
+    def _record_all(self) -> None:
+        while self._queue:
+            outcome = self._queue.popleft()
+            with self._failing():
+                self._recorder.record(outcome)
+            self._on_recorded(outcome)
+            if self._waiting:
+                with self._recorded:
+                    self._recorded.notify_all()
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Report a failed write instead of raising it on whatever thread it happened."""
+        """Report a failed write instead of raising it on this thread."""
         try:
             yield
         except WriteError as error:
-            self._fail(error.message)
-
-    def _fail(self, reason: str) -> None:
-        if not self._failed:
-            self._failed = True
-            self._on_failure(reason)
+            if not self._failed:
+                self._failed = True
+                self._on_failure(error.message)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_hillclimb.model.case import Case
+from pytest_hillclimb.model.jsonable import compact
 from pytest_hillclimb.report.terminal import MARGIN, block, one_line
 
 _LABEL_WIDTH = 11
@@ -55,16 +56,25 @@ def headline(row: Mapping[str, Any]) -> str:
     return one_line(f"{row['failure_class']}: {row['error']}", 160)
 
 
-def gist(row: Mapping[str, Any]) -> str:
-    """Return the gist of a missed results row for the one-line summary."""
-    grade = row.get("grade")
+def missed_gist(row: Mapping[str, Any]) -> str:
+    """Return the gist of a results row whose grade did not pass: its grades, and the first explanation."""
+    grade, explanation = row.get("grade"), row.get("explanation")
     metrics = grade if isinstance(grade, dict) else {"score": grade}
-    return one_line("grade did not pass: " + ", ".join(f"{k} {_number(v)}" for k, v in metrics.items()), 160)
+    numbers = ", ".join(f"{name} {_number(value)}" for name, value in metrics.items())
+    why = next(iter(explanation.values()), "") if isinstance(explanation, dict) else ""
+    return one_line(f"{numbers}: {why}" if why else numbers, 160)
 
 
 def _field(label: str, value: object) -> list[str]:
-    first, *rest = block(value)
+    first, *rest = block(value if isinstance(value, str) else _json(value))
     return [f"  {one_line(label, 40):<{_LABEL_WIDTH}} {first}", *(f"  {'':<{_LABEL_WIDTH}} {line}" for line in rest)]
+
+
+def _json(value: object) -> str:
+    try:
+        return compact(value)
+    except (TypeError, ValueError, RecursionError):  # an expectation that only lives in memory
+        return f"<{type(value).__name__}>"
 
 
 def _place(label: str, path: str | None) -> list[str]:

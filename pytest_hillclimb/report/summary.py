@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from pytest_hillclimb.model.rows import Row
+from pytest_hillclimb.report.detail import missed_gist
 from pytest_hillclimb.report.tally import Tally
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.stats.means import Mean
 
+_LISTED = 20
 _TOKENS = (
     ("input_tokens", "in"),
     ("output_tokens", "out"),
@@ -16,24 +19,38 @@ _TOKENS = (
 )
 
 
-def outcome_lines(tally: Tally, *, recorded: int, untried: int, fail_on: str) -> list[str]:
+def outcome_lines(tally: Tally, *, recorded: Sequence[bool | None], untried: int, fail_on: str) -> list[str]:
     """Return the lines that count how executions ended.
 
-    :param recorded: items whose row was on disk before
-    :param untried: planned executions that were not started
+    :param recorded: the verdicts of the items whose row was on disk before
+    :param untried: planned executions that have no outcome
     :param fail_on: what turns an item red, which decides how a miss is called
     """
     missed = "missed" if fail_on == "error" else "failed"
-    verdicts = f"{tally.passed} passed, {tally.missed} {missed}"
-    ungraded = tally.scored - tally.passed - tally.missed
-    lines = [f"scored     {tally.scored}  ({verdicts}{f', {ungraded} without a verdict' if ungraded else ''})"]
+    lines = [f"scored     {tally.scored}{_verdicts(tally.passed, tally.missed, tally.scored, missed)}"]
     if tally.failed:
         classes = ", ".join(f"{one_line(name)} {count}" for name, count in tally.errors.most_common())
         lines.append(f"errors     {tally.failed}  ({classes})")
-    for label, count in (("skipped", tally.skipped), ("recorded", recorded), ("not tried", untried)):
-        if count:
-            lines.append(f"{label:<10} {count}")
+    if tally.skipped:
+        lines.append(f"skipped    {tally.skipped}")
+    if recorded:
+        verdicts = _verdicts(recorded.count(True), recorded.count(False), len(recorded), missed)
+        lines.append(f"recorded   {len(recorded)}{verdicts}")
+    if untried:
+        lines.append(f"not tried  {untried}")
     return lines
+
+
+def missed_lines(missed: Iterable[tuple[str, Row | None]]) -> list[str]:
+    """Return one line for each execution that missed without turning red: its node id and why."""
+    lines = [f"missed     {nodeid} - {missed_gist(row or {})}" for nodeid, row in missed]
+    return [*lines[:_LISTED], *([f"missed     ... and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else [])]
+
+
+def warning_lines(warnings: Sequence[str]) -> list[str]:
+    """Return the warnings of the run, the first ones in full."""
+    lines = [f"warning    {one_line(warning, 300)}" for warning in warnings[:_LISTED]]
+    return [*lines, *([f"warning    ... and {len(warnings) - _LISTED} more"] if len(warnings) > _LISTED else [])]
 
 
 def metric_lines(metrics: Mapping[str, Mean]) -> list[str]:
@@ -59,6 +76,13 @@ def spend_lines(tally: Tally, abandoned: int) -> list[str]:
     if abandoned:
         lines.append(f"abandoned  {abandoned} calls did not end with their trial; they may still cost money")
     return lines
+
+
+def _verdicts(passed: int, missed: int, total: int, missed_word: str) -> str:
+    if not total:
+        return ""
+    ungraded = total - passed - missed
+    return f"  ({passed} passed, {missed} {missed_word}{f', {ungraded} without a verdict' if ungraded else ''})"
 
 
 def _tokens(counts: Mapping[str, int]) -> str:

@@ -8,7 +8,6 @@ and none once enough have failed.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from time import monotonic
 from typing import Any
@@ -20,14 +19,15 @@ from pytest_hillclimb.engine.engine import Engine
 from pytest_hillclimb.engine.outcome import Kind, Outcome
 from pytest_hillclimb.engine.trial import Trial
 from pytest_hillclimb.errors import RefusedError
+from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.wiring.activation import usage_error
 from pytest_hillclimb.wiring.collect import CaseFile, TrialItem
 from pytest_hillclimb.wiring.output import OutputRouting
 from pytest_hillclimb.wiring.presenting import Presenter
 from pytest_hillclimb.wiring.run import EvalRun
-from pytest_hillclimb.wiring.scope import print_plan, print_scope
+from pytest_hillclimb.wiring.scope import print_scope
 
-_GRACE_S = 5.0
+_GRACE_S = 3.0
 _WAIT_S = 0.05
 _PROGRESS_EVERY_S = 30.0
 
@@ -52,7 +52,6 @@ class Conductor:
         self._exit: Outcome | None = None
         self._told_at = 0.0
         self._hurried = False
-        self._main = threading.current_thread()
 
     # --- the session --------------------------------------------------------------------------------------------------
 
@@ -60,23 +59,13 @@ class Conductor:
     def pytest_runtestloop(self, session: pytest.Session) -> Iterator[None]:
         """Open the run before the first item and settle it after the last."""
         self.items = [item for item in session.items if isinstance(item, TrialItem)]
-        planned_only = self._config.option.collectonly or self.evals.settings.plan
-        if planned_only or not self.items:
+        if self._config.option.collectonly or not self.items:
             return (yield)
         self._start(session)
         try:
             return (yield)
         finally:
             self._settle()
-
-    @pytest.hookimpl(tryfirst=True, specname="pytest_runtestloop")
-    def print_plan_instead(self, session: pytest.Session) -> bool | None:
-        """With ``--hillclimb-plan``, print what would run and run nothing."""
-        if not self.evals.settings.plan or self._config.option.collectonly:
-            return None
-        self.evals.look()
-        print_plan(self._config, self.evals, self.items)
-        return True
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -114,7 +103,12 @@ class Conductor:
         self.evals.tally.to_run = len(self.items) - self.recorded_items
         self._told_at = monotonic()
         print_scope(self._config, self.evals, self.items)
-        self.engine = Engine(settings.concurrency, on_end=self._on_end, warn=self.evals.warnings.append)
+        self.engine = Engine(
+            settings.concurrency,
+            on_end=self._on_end,
+            warn=self.evals.warnings.append,
+            pace=self.evals.writer.wait_for_room,
+        )
         self._routing.start()
 
     def _settle(self) -> None:
@@ -122,10 +116,8 @@ class Conductor:
         if self.engine is None:
             return
         self.engine.stop()
-        deadline = monotonic() + _GRACE_S
         try:
-            while not self.engine.wait_idle(0) and monotonic() < deadline:
-                self.evals.writer.drain(_WAIT_S)
+            self.engine.wait_idle(_GRACE_S)
         except KeyboardInterrupt:
             self._hurried = True
             raise
@@ -143,20 +135,13 @@ class Conductor:
 
     def _outcome(self, item: TrialItem) -> Outcome:
         engine = self._engine()
-        if item.trial is None and self.stop_reason is None:
-            self._open_stretch(item)
-        if item.trial is None or not (item.trial.queued or item.trial.started_at):
-            if self.stop_reason is not None:
-                pytest.skip(f"not run: {self.stop_reason}")
-            item.trial = item.trial or self._new_trial(item)
-            engine.need(item.trial)
-        elif item.trial.queued and (self.stop_reason is not None):
-            pytest.skip(f"not run: {self.stop_reason}")
-        elif item.trial.queued:
-            engine.need(item.trial)
+        trial = item.trial = item.trial or self._new_trial(item)
         if self._max_red:
             engine.allow(item.position + self.evals.settings.concurrency)
-        return self._wait(item.trial)
+        if self.stop_reason is None:
+            engine.need(trial)
+            self._open_stretch(item)
+        return self._wait(trial)
 
     def _wait(self, trial: Trial) -> Outcome:
         while True:
@@ -165,9 +150,9 @@ class Conductor:
             outcome = trial.outcome
             if outcome is not None and outcome.recorded:
                 return outcome
-            if self.stop_reason is not None and not trial.started_at:
-                pytest.skip(f"not run: {self.stop_reason}")
-            self.evals.writer.drain(_WAIT_S)
+            if self.stop_reason is not None and not trial.taken:
+                pytest.skip(f"not run: {one_line(self.stop_reason)}")
+            self.evals.writer.wait_until(lambda: trial.outcome is not None and trial.outcome.recorded, _WAIT_S)
             self._tell_progress()
 
     def _open_stretch(self, item: TrialItem) -> None:
@@ -181,12 +166,10 @@ class Conductor:
             if not isinstance(following, TrialItem) or following.getparent(CaseFile) is not home:
                 break
             position += 1
-            if following is item or self._may_run_ahead(following):
+            if self._may_run_ahead(following):
                 following.trial = self._new_trial(following)
                 stretch.append(following.trial)
         self._opened_until = position
-        if self._max_red:
-            self._engine().allow(item.position + self.evals.settings.concurrency)
         self._engine().add(stretch)
 
     def _may_run_ahead(self, item: TrialItem) -> bool:
@@ -213,17 +196,21 @@ class Conductor:
 
     def _on_end(self, trial: Trial) -> None:
         outcome = trial.outcome
-        if outcome is not None:
-            if outcome.is_red(self.evals.settings.fail_on):
-                self._reds += 1
-                if self._max_red and self._reds >= self._max_red:
-                    self._engine().hold()
-            if outcome.kind is Kind.EXIT:
-                self._exit = outcome
-                self._engine().stop()
-            if outcome.stops_run and outcome.row is not None:
-                self._stop(f"{outcome.failure_class}: {outcome.row['error']}")
+        if outcome is None:
+            return
+        self._judge(outcome)
         self.evals.writer.put(outcome)
+
+    def _judge(self, outcome: Outcome) -> None:
+        """Decide what the outcome means for the trials that have not started."""
+        self._reds += outcome.is_red(self.evals.settings.fail_on)
+        if self._max_red and self._reds >= self._max_red:
+            self._engine().hold()
+        if outcome.kind is Kind.EXIT:
+            self._exit = outcome
+            self._engine().stop()
+        if outcome.stops_run and outcome.row is not None:
+            self._stop(f"{outcome.failure_class}: {outcome.row['error']}")
 
     def _on_disk_failure(self, reason: str) -> None:
         self._stop(reason)

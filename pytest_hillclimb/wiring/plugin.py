@@ -13,7 +13,7 @@ from pytest_hillclimb.errors import RefusedError
 from pytest_hillclimb.flow.layout import FlowDir
 from pytest_hillclimb.flow.statefile import read_state, record_approval
 from pytest_hillclimb.model.state import LoopState
-from pytest_hillclimb.report.summary import metric_lines, outcome_lines, spend_lines
+from pytest_hillclimb.report.summary import metric_lines, missed_lines, outcome_lines, spend_lines, warning_lines
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.stats.means import means
 from pytest_hillclimb.wiring import hooks
@@ -24,6 +24,7 @@ from pytest_hillclimb.wiring.conductor import Conductor
 from pytest_hillclimb.wiring.gate import short
 from pytest_hillclimb.wiring.presenting import Reporting
 from pytest_hillclimb.wiring.run import EvalRun
+from pytest_hillclimb.wiring.scope import PlanOnly
 
 _EXIT_PATIENCE_S = 3.0
 
@@ -67,38 +68,40 @@ class EvalSession:
             raise usage_error(error) from None
         conductor = self._conductor = Conductor(config, run)
         config.stash[LOADED], config.stash[RUN_ITEM] = loaded, conductor.run
-        for part in (Collection(activation, loaded), EmptyRun(activation), Reporting(), conductor):
+        runner = PlanOnly(run) if settings.plan else conductor
+        for part in (Collection(activation, loaded), EmptyRun(activation), Reporting(), runner):
             config.pluginmanager.register(part)
 
     def pytest_report_header(self, config: pytest.Config) -> list[str]:
-        """Say what is measured, where it goes, and what the harness is."""
+        """Say what is measured, by which harness, and where it goes."""
         activation = self._activation
         settings, harness = activation.settings, activation.harness
         state = "approved now" if activation.approving else "approved"
         if config.option.collectonly and not activation.approving:
             state = "not checked"
         lines = [
-            f"hillclimb: variant {settings.variant}, flow {one_line(settings.flow_path)}",
-            f"hillclimb: eval {_relative(config, activation.eval_root)}, harness {short(harness.sha)} {state} "
-            f"({len(harness.files)} files)",
+            f"hillclimb: variant {settings.variant}, eval {_relative(config, activation.eval_root)}, "
+            f"harness {short(harness.sha)} {state} ({len(harness.files)} files), "
+            f"flow {_relative(config, settings.flow_path)}"
         ]
         return [*lines, *(f"hillclimb: note: {one_line(note)}" for note in self._notes(config))]
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+    def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         """Print the table of the run."""
         conductor = self._conductor
         if conductor is None or conductor.engine is None:
             return
         run = conductor.evals
         terminalreporter.section(f"hillclimb: {run.settings.variant}")
-        for line in _table(conductor):
+        for line in _table(conductor, config):
             terminalreporter.write_line(line)
 
-    def pytest_unconfigure(self, config: pytest.Config) -> None:
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """See to it that the process ends although calls of user code were left behind."""
         if self._conductor is not None and self._conductor.abandoned:
-            threading.Thread(target=_end_process, name="hillclimb-exit", daemon=True).start()
+            threading.Thread(target=_end_process, args=(session,), name="hillclimb-exit", daemon=True).start()
 
     def _notes(self, config: pytest.Config) -> list[str]:
         harness = self._activation.harness
@@ -113,34 +116,37 @@ class EvalSession:
         return notes
 
 
-def _table(conductor: Conductor) -> list[str]:
-    run = conductor.evals
-    recorded = conductor.recorded_items
-    lines = outcome_lines(run.tally, recorded=recorded, untried=conductor.untried, fail_on=run.settings.fail_on)
-    lines += metric_lines(means([*run.recorded.scores, *run.tally.scores]))
-    lines += spend_lines(run.tally, conductor.abandoned)
-    if recorded and not run.tally.to_run:
+def _table(conductor: Conductor, config: pytest.Config) -> list[str]:
+    run, tally = conductor.evals, conductor.evals.tally
+    recorded = [item for item in conductor.items if item.outcome is not None and item.trial is None]
+    lines = outcome_lines(
+        tally,
+        recorded=[item.outcome.passed for item in recorded if item.outcome is not None],
+        untried=conductor.untried,
+        fail_on=run.settings.fail_on,
+    )
+    lines += metric_lines(means([*run.recorded.scores, *tally.scores]))
+    lines += spend_lines(tally, conductor.abandoned)
+    if run.settings.fail_on == "error":
+        missed = [item for item in conductor.items if item.missed]
+        lines += missed_lines((item.nodeid, item.outcome.row if item.outcome else None) for item in missed)
+    if recorded and not tally.to_run:
         lines.append("everything selected was recorded before, nothing was run; --hillclimb-fresh runs it again")
     if conductor.stop_reason:
         lines.append(f"stopped    {one_line(conductor.stop_reason, 300)}")
     if run.rescue:
         lines.append(f"rescued    rows that the disk did not take are in {run.rescue}")
-    lines += [f"warning    {one_line(warning, 300)}" for warning in run.warnings[:10]]
-    if len(run.warnings) > 10:
-        lines.append(f"warning    and {len(run.warnings) - 10} more")
-    tally = run.tally
-    lines.append(
-        f"[{run.settings.variant}] done - {tally.scored} ok, {tally.failed} failed -> {one_line(run.results_path)}"
-    )
-    return lines
+    lines += warning_lines(run.warnings)
+    results = _relative(config, run.results_path)
+    return [*lines, f"[{run.settings.variant}] done - {tally.scored} ok, {tally.failed} failed -> {results}"]
 
 
 def _relative(config: pytest.Config, path: Any) -> str:
     return one_line(os.path.relpath(path, config.invocation_params.dir))
 
 
-def _end_process() -> None:
+def _end_process(session: pytest.Session) -> None:
     """End the process a little after its main thread, if threads of abandoned calls keep it from ending."""
     threading.main_thread().join()
     time.sleep(_EXIT_PATIENCE_S)
-    os._exit(1)
+    os._exit(int(session.exitstatus))

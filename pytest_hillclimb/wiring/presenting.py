@@ -79,7 +79,7 @@ class Presenter:
         return detail.missed(item.execution.case, row, outcome.output, shown)
 
     def _gist(self, outcome: Outcome, before: bool) -> str:
-        gist = detail.gist(outcome.row or {})
+        gist = f"grade did not pass: {detail.missed_gist(outcome.row or {})}"
         return f"recorded: {gist}" if before else gist
 
     def _add_properties(self, item: TrialItem, outcome: Outcome, *, before: bool) -> None:

@@ -18,13 +18,25 @@ def print_scope(config: pytest.Config, run: EvalRun, items: Sequence[TrialItem])
         _print(config, line)
 
 
-def print_plan(config: pytest.Config, run: EvalRun, items: Sequence[TrialItem]) -> None:
-    """Print the scope and one line for each execution."""
-    print_scope(config, run, items)
-    for item in items:
-        state = "recorded" if item.execution.key in run.recorded.rows else "to run"
-        _print(config, f"  {state:<8}  {item.nodeid}")
-    _print(config, "hillclimb: --hillclimb-plan was given, nothing is run")
+class PlanOnly:
+    """Prints what would run instead of running it."""
+
+    def __init__(self, run: EvalRun) -> None:
+        self._run = run
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """Print the scope and one line for each execution; run nothing, ordinary tests included."""
+        config, run = session.config, self._run
+        if config.option.collectonly:
+            return None
+        items = [item for item in session.items if isinstance(item, TrialItem)]
+        print_scope(config, run, items)
+        for item in items:
+            state = "recorded" if item.execution.key in run.recorded.rows else "to run"
+            _print(config, f"  {state:<8}  {item.nodeid}")
+        _print(config, "hillclimb: --hillclimb-plan was given, nothing is run")
+        return True
 
 
 def scope_lines(config: pytest.Config, run: EvalRun, items: Sequence[TrialItem]) -> list[str]:
