@@ -165,6 +165,7 @@ class Trial:
             row,
             passed=graded.passed,
             transcript=run.transcript,
+            has_trace=run.transcript is not None,
             output=run.output,
             attachments=self._artifacts(),
         )

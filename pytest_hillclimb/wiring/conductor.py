@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from pytest_hillclimb.engine.app import App
 from pytest_hillclimb.engine.engine import Engine
 from pytest_hillclimb.engine.outcome import Kind, Outcome
 from pytest_hillclimb.engine.trial import Trial
@@ -26,6 +25,7 @@ from pytest_hillclimb.wiring.output import OutputRouting
 from pytest_hillclimb.wiring.presenting import Presenter
 from pytest_hillclimb.wiring.run import EvalRun
 from pytest_hillclimb.wiring.scope import print_scope
+from pytest_hillclimb.wiring.trials import TrialMaker
 
 _GRACE_S = 3.0
 _WAIT_S = 0.05
@@ -42,9 +42,8 @@ class Conductor:
         self.items: list[TrialItem] = []
         self.abandoned = 0
         self._config = config
-        self._presenter = Presenter(config, run)
+        self._maker = TrialMaker(config, run.settings, run.state.raw, run.reference)
         self._routing = OutputRouting(config)
-        self._apps: dict[CaseFile, App] = {}
         self._opened_until = -1
         self._session: pytest.Session | None = None
         self._max_red = _max_failures(config)
@@ -126,16 +125,16 @@ class Conductor:
 
     def run(self, item: TrialItem) -> None:
         """Wait for the trial of the item in front and report what it ended as; the item's set-up has passed."""
-        if item.outcome is None and item.execution.key in self.evals.recorded.rows:
-            item.outcome = self._presenter.recorded_outcome(item)
+        if item.outcome is None:
+            item.outcome = self.evals.earlier_outcome(item.execution)
         if item.outcome is None:
             self._routing.adopt()
             item.outcome = self._outcome(item)
-        self._presenter.present(item, item.outcome)
+        Presenter(self._config, self.evals.settings, self.evals.variant_path).present(item, item.outcome)
 
     def _outcome(self, item: TrialItem) -> Outcome:
         engine = self._engine()
-        trial = item.trial = item.trial or self._new_trial(item)
+        trial = item.trial = item.trial or self._maker.make(item, engine)
         if self._max_red:
             engine.allow(item.position + self.evals.settings.concurrency)
         if self.stop_reason is None:
@@ -167,7 +166,7 @@ class Conductor:
                 break
             position += 1
             if self._may_run_ahead(following):
-                following.trial = self._new_trial(following)
+                following.trial = self._maker.make(following, self._engine())
                 stretch.append(following.trial)
         self._opened_until = position
         self._engine().add(stretch)
@@ -177,15 +176,6 @@ class Conductor:
             return False
         marks = [mark for name in ("skip", "skipif", "xfail") for mark in item.iter_markers(name)]
         return not any(mark.name != "xfail" or mark.kwargs.get("run") is False for mark in marks)
-
-    def _new_trial(self, item: TrialItem) -> Trial:
-        home = item.getparent(CaseFile)
-        if home is None:
-            raise RuntimeError(f"{item.nodeid} is outside of any file of cases")
-        app = self._apps.get(home)
-        if app is None:
-            app = self._apps[home] = self.evals.app(self._config, home.ihook)
-        return Trial(item.execution, app, self._engine(), item.position)
 
     def _engine(self) -> Engine:
         if self.engine is None:

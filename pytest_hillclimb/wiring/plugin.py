@@ -118,7 +118,7 @@ class EvalSession:
 
 def _table(conductor: Conductor, config: pytest.Config) -> list[str]:
     run, tally = conductor.evals, conductor.evals.tally
-    recorded = [item for item in conductor.items if item.outcome is not None and item.trial is None]
+    recorded = [item for item in conductor.items if item.outcome is not None and item.outcome.earlier]
     lines = outcome_lines(
         tally,
         recorded=[item.outcome.passed for item in recorded if item.outcome is not None],

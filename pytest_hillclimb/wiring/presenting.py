@@ -9,49 +9,29 @@ from typing import Any
 import pytest
 
 from pytest_hillclimb.engine.outcome import Kind, Outcome
-from pytest_hillclimb.errors import HillclimbError
 from pytest_hillclimb.flow.layout import ERRORS, TRACES
+from pytest_hillclimb.model.settings import Settings
 from pytest_hillclimb.report import detail
 from pytest_hillclimb.report.terminal import multiline, one_line
 from pytest_hillclimb.wiring.collect import TrialItem
 from pytest_hillclimb.wiring.failures import GradeMissed, NotMeasured
-from pytest_hillclimb.wiring.run import EvalRun
 
 _STREAMS = ("stdout", "stderr", "log")
 _NUMBERS = ("latency_s", "cost_usd", "retries", "judge_retries")
+_WORDS = ("model", "status", "failure_class")
 
 
 class Presenter:
     """Reports outcomes through their items."""
 
-    def __init__(self, config: pytest.Config, run: EvalRun) -> None:
+    def __init__(self, config: pytest.Config, settings: Settings, variant_path: Path) -> None:
         self._config = config
-        self._run = run
-
-    def recorded_outcome(self, item: TrialItem) -> Outcome:
-        """Return the outcome that an earlier session recorded for the item."""
-        execution = item.execution
-        place = self._run.recorded.rows[execution.key]
-        row: dict[str, Any] | None = None
-        if place.passed is False:
-            try:
-                row = self._run.recorded.load(execution.key)
-            except HillclimbError as error:
-                row = {"prompt": execution.case.stored_prompt, "grade": {}, "explanation": {}, "status": str(error)}
-        return Outcome(
-            key=execution.key,
-            label=execution.label,
-            file_stem=execution.file_stem,
-            kind=Kind.SCORED,
-            row=row,
-            passed=place.passed,
-            recorded=True,
-        )
+        self._settings = settings
+        self._variant_path = variant_path
 
     def present(self, item: TrialItem, outcome: Outcome) -> None:
         """Give the item its properties and sections, and raise what its outcome means to pytest."""
-        before = item.trial is None
-        self._add_properties(item, outcome, before=before)
+        self._add_properties(item, outcome)
         for stream in _STREAMS:
             if text := outcome.said.get(stream):
                 item.add_report_section("call", stream, multiline(text))
@@ -64,47 +44,49 @@ class Presenter:
             case Kind.EXIT:
                 pytest.exit(one_line(outcome.reason), returncode=outcome.returncode)
             case Kind.FAILED if outcome.row is not None:
-                rows = self._shown(self._run.variant_path / ERRORS)
+                rows = self._shown(self._variant_path / ERRORS)
                 lines = detail.unmeasured(item.execution.case, outcome.row, outcome.place, rows)
                 raise NotMeasured(detail.headline(outcome.row), lines)
         item.missed = outcome.passed is False
-        if item.missed and self._run.settings.fail_on == "grade":
-            raise GradeMissed(self._gist(outcome, before), self.missed_lines(item, outcome))
+        if item.missed and self._settings.fail_on == "grade":
+            raise GradeMissed(_gist(outcome), self._missed_lines(item, outcome))
 
-    def missed_lines(self, item: TrialItem, outcome: Outcome) -> list[str]:
-        """Return the details of an execution whose grade did not pass."""
-        trace = self._run.variant_path / TRACES / f"{item.execution.file_stem}.json"
-        row = outcome.row or {}
-        shown = self._shown(trace) if trace.is_file() else None
-        return detail.missed(item.execution.case, row, outcome.output, shown)
+    def _missed_lines(self, item: TrialItem, outcome: Outcome) -> list[str]:
+        trace = self._variant_path / TRACES / f"{item.execution.file_stem}.json"
+        shown = self._shown(trace) if outcome.has_trace else None
+        return detail.missed(item.execution.case, outcome.row or {}, outcome.output, shown)
 
-    def _gist(self, outcome: Outcome, before: bool) -> str:
-        gist = f"grade did not pass: {detail.missed_gist(outcome.row or {})}"
-        return f"recorded: {gist}" if before else gist
-
-    def _add_properties(self, item: TrialItem, outcome: Outcome, *, before: bool) -> None:
-        properties: list[tuple[str, object]] = []
-        if before:
-            properties.append(("hillclimb.recorded", "true"))
-        row = outcome.row or {}
-        grade = row.get("grade")
-        for metric, value in (grade if isinstance(grade, dict) else {}).items():
-            properties.append((f"hillclimb.grade.{one_line(metric)}", value))
-        meta = row.get("meta") if isinstance(row.get("meta"), dict) else {}
-        for name in _NUMBERS:
-            value = row.get(name, meta.get(name) if meta else None)
-            if isinstance(value, (int, float)) and (value or name == "latency_s"):
-                properties.append((f"hillclimb.{name}", value))
-        for name, value in (row.get("usage") or {}).items() if isinstance(row.get("usage"), dict) else ():
-            if isinstance(value, int) and name.endswith("_tokens"):
-                properties.append((f"hillclimb.{one_line(name)}", value))
-        for name in ("model", "status", "failure_class"):
-            if isinstance(row.get(name), str):
-                properties.append((f"hillclimb.{name}", one_line(row[name])))
+    def _add_properties(self, item: TrialItem, outcome: Outcome) -> None:
+        properties = _properties(outcome)
         item.user_properties = [*(p for p in item.user_properties if not p[0].startswith("hillclimb.")), *properties]
 
     def _shown(self, path: Path) -> str:
         return os.path.relpath(path, self._config.invocation_params.dir)
+
+
+def _gist(outcome: Outcome) -> str:
+    gist = f"grade did not pass: {detail.missed_gist(outcome.row or {})}"
+    return f"recorded: {gist}" if outcome.earlier else gist
+
+
+def _properties(outcome: Outcome) -> list[tuple[str, object]]:
+    """Return the numbers of an outcome as plain text and numbers, for JUnit and other readers of reports."""
+    row = outcome.row or {}
+    found: list[tuple[str, object]] = [("recorded", "true")] if outcome.earlier else []
+    found += [(f"grade.{metric}", value) for metric, value in _dict(row.get("grade")).items()]
+    meta = _dict(row.get("meta"))
+    found += [(name, row.get(name, meta.get(name))) for name in _NUMBERS]
+    found += [(name, value) for name, value in _dict(row.get("usage")).items() if name.endswith("_tokens")]
+    found += [(name, row.get(name)) for name in _WORDS]
+    return [
+        (f"hillclimb.{one_line(name)}", one_line(value) if isinstance(value, str) else value)
+        for name, value in found
+        if isinstance(value, (str, int, float))
+    ]
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 class Reporting:

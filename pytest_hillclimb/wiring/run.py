@@ -15,19 +15,20 @@ from typing import Any
 import pytest
 
 import pytest_hillclimb
-from pytest_hillclimb.engine.app import App
-from pytest_hillclimb.engine.outcome import Outcome
-from pytest_hillclimb.flow.layout import BASELINE, PROGRESS, REF, RESULTS, FlowDir
+from pytest_hillclimb.engine.outcome import Kind, Outcome
+from pytest_hillclimb.errors import HillclimbError
+from pytest_hillclimb.flow.layout import BASELINE, PROGRESS, REF, RESULTS, TRACES, FlowDir
 from pytest_hillclimb.flow.lock import VariantLock
 from pytest_hillclimb.flow.recorded import Recorded, read_recorded
 from pytest_hillclimb.flow.recorder import Recorder
 from pytest_hillclimb.flow.references import read_reference
 from pytest_hillclimb.flow.runfile import add_summary, check_model, write_run
+from pytest_hillclimb.flow.safe import SafeDir
 from pytest_hillclimb.flow.writer import Writer
 from pytest_hillclimb.model.settings import Settings
 from pytest_hillclimb.model.state import LoopState
 from pytest_hillclimb.report.tally import Tally
-from pytest_hillclimb.wiring import hooks
+from pytest_hillclimb.schedule.plan import Execution
 from pytest_hillclimb.wiring.activation import Activation
 
 
@@ -44,6 +45,7 @@ class EvalRun:
         self._activation = activation
         self._read_from = FlowDir(self.settings.flow_base, self.settings.flow)
         self._flow = self._read_from
+        self._references: SafeDir | None = None
         self._lock: VariantLock | None = None
         self._recorder: Recorder | None = None
         self._writer: Writer | None = None
@@ -79,6 +81,7 @@ class EvalRun:
             directory = self._read_from.find(self.settings.variant)
             self.recorded = read_recorded(directory)
             check_model(directory, self.settings.model, bool(self.recorded.rows))
+        self._references = self._read_from.find(BASELINE, REF)
         return self.recorded
 
     def open(self, *, on_failure: Callable[[str], None], selection: Mapping[str, Any]) -> None:
@@ -99,25 +102,37 @@ class EvalRun:
         )
         self.started_at = monotonic()
 
-    def app(self, config: pytest.Config, hook: Any) -> App:
-        """Return the user's functions as seen from one file of cases; *hook* is that file's relay."""
-        references = self._read_from.find(BASELINE, REF)
-        return App(
-            run_case=lambda case, ctx: hook.pytest_hillclimb_run_case(case=case, ctx=ctx),
-            grade_case=lambda case, run, ref, ctx: hook.pytest_hillclimb_grade_case(
-                case=case, run=run, ref=ref, ctx=ctx
-            ),
-            perf=lambda case, run: list(hook.pytest_hillclimb_perf(case=case, run=run)),
-            grade_is_async=hooks.grader_is_async(config),
-            reference=lambda safe_id: read_reference(references, safe_id),
-            signal=hooks.signal,
-            settings=self.settings,
-            state=self.state.raw,
+    def reference(self, safe_id: str) -> str | None:
+        """Return the frozen baseline output of a case, None when there is none."""
+        return read_reference(self._references, safe_id)
+
+    def earlier_outcome(self, execution: Execution) -> Outcome | None:
+        """Return the outcome that an earlier session recorded for an execution, None when there is none."""
+        place = self.recorded.rows.get(execution.key)
+        if place is None:
+            return None
+        row: dict[str, Any] | None = None
+        if place.passed is False:
+            try:
+                row = self.recorded.load(execution.key)
+            except HillclimbError as error:
+                row = {"grade": {}, "explanation": {}, "status": str(error)}
+        traces = self._read_from.find(self.settings.variant, TRACES)
+        return Outcome(
+            key=execution.key,
+            label=execution.label,
+            file_stem=execution.file_stem,
+            kind=Kind.SCORED,
+            row=row,
+            passed=place.passed,
+            has_trace=row is not None and traces is not None and traces.exists(f"{execution.file_stem}.json"),
+            recorded=True,
+            earlier=True,
         )
 
     def has_references(self) -> bool:
         """Return whether the baseline has frozen anything."""
-        return self._read_from.find(BASELINE, REF) is not None
+        return self._references is not None
 
     def progress_line(self) -> str:
         """Return the progress line of this moment."""
