@@ -36,8 +36,8 @@ class Outcome:
 
     ``row`` is a results row when ``kind`` is scored; otherwise it is an errors row, or None when nothing is to be
     written. ``transcript``, ``output`` and ``attachments`` are for the recorder alone and are dropped once recorded.
-    Times are in seconds; ``started`` is wall-clock. ``recorded`` says that it is on disk, ``earlier`` that it was so before
-    this session.
+    Times are in seconds; ``started`` is wall-clock. ``recorded`` says that it is on disk, ``earlier`` that it was so
+    before this session.
     """
 
     key: Key
