@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from pytest_hillclimb.catalog import CatalogEntry, check_cases, check_splits, entries_from, read_catalog
 from pytest_hillclimb.errors import CatalogError
 from pytest_hillclimb.flow.roots import CONFTEST, catalog_files
+from pytest_hillclimb.model.settings import Settings
 from pytest_hillclimb.model.state import LoopState
 from pytest_hillclimb.schedule.plan import Execution, plan, selected_cases
 from pytest_hillclimb.wiring.activation import Activation
@@ -46,16 +48,27 @@ def load(config: pytest.Config, activation: Activation, state: LoopState) -> Loa
         raise CatalogError(f"no cases: {where} has neither a catalog ({names}) nor a pytest_hillclimb_load_cases hook")
     check_cases(entries)
     notes = check_splits(state, entries)
+    return arrange(sources, activation.settings, notes)
+
+
+def arrange(
+    sources: Sequence[tuple[Path, Sequence[CatalogEntry]]], settings: Settings, notes: Sequence[str] = ()
+) -> LoadedCases:
+    """Return the plan and the selection of cases that were read and checked.
+
+    :param sources: each file that cases are collected under, with its cases
+    :raises OptionError: when a selected case does not exist
+    """
+    entries = [entry for _, found in sources for entry in found]
     cases = [entry.case for entry in entries]
-    executions = plan(cases, activation.settings.reps)
+    executions = plan(cases, settings.reps)
     by_case: dict[str, list[Execution]] = {}
     for execution in executions:
         by_case.setdefault(execution.case.safe_id, []).append(execution)
     by_file: dict[Path, list[tuple[CatalogEntry, list[Execution]]]] = {}
     for path, found in sources:
         by_file.setdefault(path, []).extend((entry, by_case[entry.case.safe_id]) for entry in found)
-    selected = selected_cases(cases, activation.settings.case)
-    return LoadedCases(entries, executions, by_file, selected, notes)
+    return LoadedCases(entries, executions, by_file, selected_cases(cases, settings.case), list(notes))
 
 
 def is_hook_file(path: Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import pytest
 
 from pytest_hillclimb.catalog import CatalogEntry
 from pytest_hillclimb.errors import OptionError
+from pytest_hillclimb.model.settings import Settings
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.schedule.plan import Execution
 from pytest_hillclimb.wiring.activation import Activation, usage_error
@@ -69,6 +70,7 @@ class TrialItem(pytest.Function):
     trial: Trial | None = None
     outcome: Outcome | None = None
     missed: bool = False
+    wire: str | None = None
 
     def prepare(self, execution: Execution, entry: CatalogEntry) -> None:
         """Bind the item to its execution."""
@@ -94,11 +96,15 @@ class TrialItem(pytest.Function):
 
 
 class Collection:
-    """Collects the cases of the session, and applies what the user selected."""
+    """Collects the cases of the session, and applies what the user selected.
 
-    def __init__(self, activation: Activation, loaded: LoadedCases) -> None:
-        self._activation = activation
+    :param names: node ids of the files, where they must not depend on this process's rootdir
+    """
+
+    def __init__(self, settings: Settings, loaded: LoadedCases, names: Mapping[Path, str] | None = None) -> None:
+        self._settings = settings
         self._loaded = loaded
+        self._names = names or {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collect_file(
@@ -108,14 +114,21 @@ class Collection:
         nodes = yield
         if file_path not in self._loaded.by_file or any(isinstance(node, CaseFile) for node in _flat(nodes)):
             return nodes
-        return [*nodes, CaseFile.from_parent(parent, path=file_path)]
+        return [*nodes, self._file(parent, file_path)]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pycollect_makemodule(self, module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
         """Let a conftest that gives cases be collected for these, also when it is named on the command line."""
         if module_path in self._loaded.by_file and is_hook_file(module_path):
-            return CaseFile.from_parent(parent, path=module_path)
+            return self._file(parent, module_path)
         return None
+
+    def _file(self, parent: pytest.Collector, path: Path) -> CaseFile:
+        name = self._names.get(path)
+        if name is None:
+            return CaseFile.from_parent(parent, path=path)
+        structured: Any = getattr(parent, "id", None)  # since pytest 9.2 a node id is an object
+        return CaseFile.from_parent(parent, path=path, nodeid=type(structured).parse(name) if structured else name)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(
@@ -123,7 +136,7 @@ class Collection:
     ) -> None:
         """Keep only the selected executions; pytest's own selection has been applied before."""
         mine = [item for item in items if isinstance(item, TrialItem)]
-        selected, limit = self._loaded.selected, self._activation.settings.limit
+        selected, limit = self._loaded.selected, self._settings.limit
         kept = [item for item in mine if selected is None or item.execution.case.safe_id in selected]
         if limit is not None:
             kept = sorted(kept, key=lambda item: item.execution.order)[:limit]

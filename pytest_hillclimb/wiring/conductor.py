@@ -21,6 +21,7 @@ from pytest_hillclimb.errors import RefusedError
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.wiring.activation import usage_error
 from pytest_hillclimb.wiring.collect import CaseFile, TrialItem
+from pytest_hillclimb.wiring.log import RunLog
 from pytest_hillclimb.wiring.output import OutputRouting
 from pytest_hillclimb.wiring.presenting import Presenter
 from pytest_hillclimb.wiring.run import EvalRun
@@ -39,7 +40,7 @@ class Conductor:
         self.evals = run
         self.stop_reason: str | None = None
         self.engine: Engine | None = None
-        self.items: list[TrialItem] = []
+        self.log = RunLog()
         self.abandoned = 0
         self._config = config
         self._maker = TrialMaker(config, run.settings, run.state.raw, run.reference)
@@ -57,8 +58,8 @@ class Conductor:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Iterator[None]:
         """Open the run before the first item and settle it after the last."""
-        self.items = [item for item in session.items if isinstance(item, TrialItem)]
-        if self._config.option.collectonly or not self.items:
+        self.log = RunLog((item.nodeid, item.execution) for item in session.items if isinstance(item, TrialItem))
+        if self._config.option.collectonly or not len(self.log):
             return (yield)
         self._start(session)
         try:
@@ -75,18 +76,8 @@ class Conductor:
         self.evals.close()
         self._routing.stop()
         self.abandoned = self.engine.abandoned
-        if session.exitstatus == 0 and (self.evals.rescue or (self.stop_reason and self.untried)):
+        if session.exitstatus == 0 and (self.evals.rescue or (self.stop_reason and self.log.untried)):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-    @property
-    def untried(self) -> int:
-        """How many planned executions have no outcome."""
-        return sum(item.outcome is None for item in self.items)
-
-    @property
-    def recorded_items(self) -> int:
-        """How many items were on disk before the run."""
-        return sum(item.execution.key in self.evals.recorded.rows for item in self.items)
 
     def _start(self, session: pytest.Session) -> None:
         self._session = session
@@ -94,14 +85,14 @@ class Conductor:
             if isinstance(item, TrialItem):
                 item.position = position
         settings = self.evals.settings
-        selection = {"cases": list(settings.case), "limit": settings.limit, "executions": len(self.items)}
+        selection = {"cases": list(settings.case), "limit": settings.limit, "executions": len(self.log)}
         try:
             self.evals.open(on_failure=self._on_disk_failure, selection=selection)
         except RefusedError as error:
             raise usage_error(error) from None
-        self.evals.tally.to_run = len(self.items) - self.recorded_items
+        self.evals.tally.to_run = sum(e.execution.key not in self.evals.recorded.rows for e in self.log.entries)
         self._told_at = monotonic()
-        print_scope(self._config, self.evals, self.items)
+        print_scope(self._config, self.evals, self.log)
         self.engine = Engine(
             settings.concurrency,
             on_end=self._on_end,
@@ -130,6 +121,7 @@ class Conductor:
         if item.outcome is None:
             self._routing.adopt()
             item.outcome = self._outcome(item)
+        self.log.note(item.execution.key, item.outcome)
         Presenter(self._config, self.evals.settings, self.evals.variant_path).present(item, item.outcome)
 
     def _outcome(self, item: TrialItem) -> Outcome:

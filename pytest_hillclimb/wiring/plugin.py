@@ -69,7 +69,7 @@ class EvalSession:
         conductor = self._conductor = Conductor(config, run)
         config.stash[LOADED], config.stash[RUN_ITEM] = loaded, conductor.run
         runner = PlanOnly(run) if settings.plan else conductor
-        for part in (Collection(activation, loaded), EmptyRun(activation), Reporting(), runner):
+        for part in (Collection(settings, loaded), EmptyRun(activation), Reporting(), runner):
             config.pluginmanager.register(part)
 
     def pytest_report_header(self, config: pytest.Config) -> list[str]:
@@ -116,24 +116,18 @@ class EvalSession:
         return notes
 
 
-def _table(conductor: Conductor, config: pytest.Config) -> list[str]:
-    run, tally = conductor.evals, conductor.evals.tally
-    recorded = [item for item in conductor.items if item.outcome is not None and item.outcome.earlier]
-    lines = outcome_lines(
-        tally,
-        recorded=[item.outcome.passed for item in recorded if item.outcome is not None],
-        untried=conductor.untried,
-        fail_on=run.settings.fail_on,
-    )
+def _table(owner: Conductor, config: pytest.Config) -> list[str]:
+    run, log, tally = owner.evals, owner.log, owner.evals.tally
+    untried = log.untried
+    lines = outcome_lines(tally, recorded=log.earlier, untried=len(untried), fail_on=run.settings.fail_on)
     lines += metric_lines(means([*run.recorded.scores, *tally.scores]))
-    lines += spend_lines(tally, conductor.abandoned)
+    lines += spend_lines(tally, owner.abandoned)
     if run.settings.fail_on == "error":
-        missed = [item for item in conductor.items if item.missed]
-        lines += missed_lines((item.nodeid, item.outcome.row if item.outcome else None) for item in missed)
-    if recorded and not tally.to_run:
+        lines += missed_lines((e.nodeid, e.outcome.row if e.outcome else None) for e in log.missed)
+    if log.earlier and not tally.to_run:
         lines.append("everything selected was recorded before, nothing was run; --hillclimb-fresh runs it again")
-    if conductor.stop_reason:
-        lines.append(f"stopped    {one_line(conductor.stop_reason, 300)}")
+    if owner.stop_reason:
+        lines.append(f"stopped    {one_line(owner.stop_reason, 300)}")
     if run.rescue:
         lines.append(f"rescued    rows that the disk did not take are in {run.rescue}")
     lines += warning_lines(run.warnings)

@@ -14,7 +14,7 @@ from pytest_hillclimb.model.settings import Settings
 from pytest_hillclimb.report import detail
 from pytest_hillclimb.report.terminal import multiline, one_line
 from pytest_hillclimb.wiring.collect import TrialItem
-from pytest_hillclimb.wiring.failures import GradeMissed, NotMeasured
+from pytest_hillclimb.wiring.failures import GradeMissed, NotMeasured, TrialFailure
 
 _STREAMS = ("stdout", "stderr", "log")
 _NUMBERS = ("latency_s", "cost_usd", "retries", "judge_retries")
@@ -90,7 +90,13 @@ def _dict(value: object) -> dict[str, Any]:
 
 
 class Reporting:
-    """Shapes pytest's reports of items: E for what was not measured, true durations, ``missed`` as a word."""
+    """Shapes pytest's reports of items: E for what was not measured, true durations, ``missed`` as a word.
+
+    :param sends_home: whether reports carry outcomes, as a worker's do
+    """
+
+    def __init__(self, *, sends_home: bool = False) -> None:
+        self._sends_home = sends_home
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
@@ -109,6 +115,8 @@ class Reporting:
             report.when = "setup"
         if report.passed and item.missed:
             report.hillclimb_missed = True  # type: ignore[attr-defined]
+        if self._sends_home:
+            _load(report, item, call)
         return report
 
     @pytest.hookimpl(tryfirst=True)
@@ -117,3 +125,10 @@ class Reporting:
         if getattr(report, "hillclimb_missed", False) and report.when == "call":
             return "missed", "m", ("MISSED", {"yellow": True})
         return None
+
+
+def _load(report: Any, item: TrialItem, call: pytest.CallInfo[None]) -> None:
+    """Put on a report what the controller needs: the outcome once, and the gist that its text form would lose."""
+    report.hillclimb_outcome, item.wire = item.wire, None
+    if call.excinfo is not None and isinstance(call.excinfo.value, TrialFailure):
+        report.hillclimb_gist = call.excinfo.value.gist

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from pytest_hillclimb.report.terminal import one_line
+from pytest_hillclimb.wiring.cases import LoadedCases
 from pytest_hillclimb.wiring.collect import LOADED, TrialItem
+from pytest_hillclimb.wiring.log import RunLog
 from pytest_hillclimb.wiring.run import EvalRun
-
-
-def print_scope(config: pytest.Config, run: EvalRun, items: Sequence[TrialItem]) -> None:
-    """Print the resolved scope of a run."""
-    for line in scope_lines(config, run, items):
-        _print(config, line)
 
 
 class PlanOnly:
@@ -25,32 +20,52 @@ class PlanOnly:
         self._run = run
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_cmdline_main(self, config: pytest.Config) -> None:
+        """Keep the session in this process: workers have nothing to do."""
+        config.option.numprocesses = 0
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Print the scope and one line for each execution; run nothing, ordinary tests included."""
         config, run = session.config, self._run
         if config.option.collectonly:
             return None
-        items = [item for item in session.items if isinstance(item, TrialItem)]
-        print_scope(config, run, items)
-        for item in items:
-            state = "recorded" if item.execution.key in run.recorded.rows else "to run"
-            _print(config, f"  {state:<8}  {item.nodeid}")
-        _print(config, "hillclimb: --hillclimb-plan was given, nothing is run")
+        log = RunLog((item.nodeid, item.execution) for item in session.items if isinstance(item, TrialItem))
+        print_scope(config, run, log)
+        for entry in log.entries:
+            state = "recorded" if entry.execution.key in run.recorded.rows else "to run"
+            print_line(config, f"  {state:<8}  {entry.nodeid}")
+        print_line(config, "hillclimb: --hillclimb-plan was given, nothing is run")
         return True
 
 
-def scope_lines(config: pytest.Config, run: EvalRun, items: Sequence[TrialItem]) -> list[str]:
-    """Return the scope in words: what was planned, what of it was selected, and what will be paid for."""
-    settings, loaded = run.settings, config.stash[LOADED]
-    recorded = sum(item.execution.key in run.recorded.rows for item in items)
+def print_scope(config: pytest.Config, run: EvalRun, log: RunLog) -> None:
+    """Print what is about to run: what was planned, what of it was selected, and what will be paid for."""
+    for line in _scope_lines(config.stash[LOADED], run, log):
+        print_line(config, line)
+
+
+def print_line(config: pytest.Config, line: str) -> None:
+    """Print a line of its own on the terminal."""
+    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        reporter.ensure_newline()
+        reporter.write_line(line)
+
+
+def _scope_lines(loaded: LoadedCases, run: EvalRun, log: RunLog) -> list[str]:
+    settings = run.settings
+    recorded = sum(entry.execution.key in run.recorded.rows for entry in log.entries)
     cases = len(loaded.entries)
     lines = [
         f"hillclimb: {cases} {'case' if cases == 1 else 'cases'} x {settings.reps} {_reps(settings.reps)} = "
-        f"{len(loaded.executions)} executions, {len(items)} selected: "
-        f"{recorded} recorded, {len(items) - recorded} to run",
+        f"{len(loaded.executions)} executions, {len(log)} selected: "
+        f"{recorded} recorded, {len(log) - recorded} to run",
         f"hillclimb: variant {settings.variant}, model {one_line(settings.model or 'not asked for')}, "
         f"concurrency {settings.concurrency}, ceiling {_ceiling(settings.timeout)}",
     ]
+    if settings.fresh:
+        lines.append(f"hillclimb: fresh: nothing is recorded, rows go to {one_line(run.results_path)}")
     notes = list(loaded.notes)
     if run.recorded.errors:
         notes.append(f"{run.recorded.errors} recorded rows have the status error and hold no score: they are run again")
@@ -67,9 +82,3 @@ def _reps(count: int) -> str:
 
 def _ceiling(seconds: float) -> str:
     return f"{seconds:g} s" if seconds else "none"
-
-
-def _print(config: pytest.Config, line: str) -> None:
-    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is not None:
-        reporter.write_line(line)

@@ -1,0 +1,109 @@
+"""What travels between the controller and its workers, as plain ASCII text: the plan out, outcomes home.
+
+Everything is JSON with every character above ASCII escaped, so that nothing in it can break the transport. What a hook
+gave that JSON cannot hold (an object as ``expected``, say) does not travel: a worker asks its own hook for it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from pytest_hillclimb.catalog import CatalogEntry
+from pytest_hillclimb.catalog.fields import case_of
+from pytest_hillclimb.engine.outcome import Kind, Outcome
+from pytest_hillclimb.errors import BadValueError
+from pytest_hillclimb.model.case import Case
+from pytest_hillclimb.model.jsonable import plain
+from pytest_hillclimb.model.settings import Settings
+
+_LISTS = ("case",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerPlan:
+    """All that a worker's session depends on. Paths in ``files`` and ``arguments`` are relative to ``rootdir``."""
+
+    settings: Settings
+    state: Mapping[str, Any]
+    rootdir: str
+    eval_root: str
+    arguments: Sequence[str]
+    python_path: Sequence[str]
+    files: Sequence[tuple[str, list[CatalogEntry]]]
+    in_memory: Mapping[str, Sequence[str]]
+    """Fields by case id that did not travel."""
+    earlier: Sequence[Outcome]
+    references: Mapping[str, str | None]
+    broken_references: Mapping[str, str]
+
+
+def encode_plan(plan: WorkerPlan) -> str:
+    """Return a plan as text."""
+    in_memory: dict[str, list[str]] = {}
+    files = [[path, [_entry_data(entry, in_memory) for entry in entries]] for path, entries in plan.files]
+    data = {name: getattr(plan, name) for name in ("rootdir", "eval_root", "arguments", "python_path")}
+    data |= {"state": dict(plan.state), "files": files, "in_memory": in_memory}
+    data |= {"references": dict(plan.references), "broken_references": dict(plan.broken_references)}
+    data["settings"] = {**asdict(plan.settings), "flow_base": str(plan.settings.flow_base)}
+    data["earlier"] = [_outcome_data(outcome) for outcome in plan.earlier]
+    return json.dumps(data)
+
+
+def decode_plan(text: str) -> WorkerPlan:
+    """Return the plan that :func:`encode_plan` wrote."""
+    data = json.loads(text)
+    settings = data.pop("settings")
+    settings["flow_base"] = Path(settings["flow_base"])
+    for name in _LISTS:
+        settings[name] = tuple(settings[name])
+    files = [
+        (path, [CatalogEntry(case_of(case), source, position) for case, source, position in entries])
+        for path, entries in data.pop("files")
+    ]
+    earlier = [_outcome(given) for given in data.pop("earlier")]
+    return WorkerPlan(settings=Settings(**settings), files=files, earlier=earlier, **data)
+
+
+def encode_outcome(outcome: Outcome) -> str:
+    """Return an outcome as text."""
+    return json.dumps(_outcome_data(outcome))
+
+
+def decode_outcome(text: str) -> Outcome:
+    """Return the outcome that :func:`encode_outcome` wrote."""
+    return _outcome(json.loads(text))
+
+
+def _entry_data(entry: CatalogEntry, in_memory: dict[str, list[str]]) -> list[Any]:
+    data: dict[str, Any] = {}
+    for name, value in case_fields(entry.case).items():
+        try:
+            data[name] = plain(value, name)
+        except BadValueError:
+            in_memory.setdefault(entry.case.id, []).append(name)
+    return [data, entry.source, entry.position]
+
+
+def case_fields(case: Case) -> dict[str, Any]:
+    """Return the fields that a case was given, its author's own included."""
+    known = {name: getattr(case, name) for name in type(case).model_fields if name in case.model_fields_set}
+    return {**known, **(case.model_extra or {})}
+
+
+def _outcome_data(outcome: Outcome) -> dict[str, Any]:
+    data = {f.name: getattr(outcome, f.name) for f in fields(outcome)}
+    data["kind"] = outcome.kind.value
+    data["attachments"] = {name: base64.b64encode(v).decode("ascii") for name, v in outcome.attachments.items()}
+    return data
+
+
+def _outcome(data: dict[str, Any]) -> Outcome:
+    data["key"] = tuple(data["key"])
+    data["kind"] = Kind(data["kind"])
+    data["attachments"] = {name: base64.b64decode(v) for name, v in data["attachments"].items()}
+    return Outcome(**data)
