@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None, object, object]:
     """Decide whether this session runs evals, before any conftest is imported; if so, gate it and set it up."""
-    if _may_be_active(early_config):
+    if not _is_worker_process() and _may_be_active(early_config):
         from pytest_hillclimb.wiring.activation import activate
 
         early_config.stash[_ACTIVE] = activate(early_config, args)
@@ -46,8 +47,19 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker that every eval item carries."""
+    """Declare the marker that every eval item carries; in a worker, take up the plan of its controller."""
     config.addinivalue_line("markers", "hillclimb: an execution of an eval (set by pytest-hillclimb)")
+    plan = getattr(config, "workerinput", {}).get("hillclimb")
+    if plan is not None:
+        from pytest_hillclimb.wiring.worker import WorkerSession
+
+        config.stash[_ACTIVE] = True
+        config.pluginmanager.register(WorkerSession(config, plan), "hillclimb-worker")
+    elif _is_worker_process() and not hasattr(config, "workerinput") and _may_be_active(config):
+        # A session started by a test that itself runs in a worker.
+        from pytest_hillclimb.wiring.activation import activate
+
+        config.stash[_ACTIVE] = activate(config, config.args)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> None:
@@ -72,6 +84,11 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
         return []
     catalogs = "1 catalog" if count == 1 else f"{count} catalogs"
     return [f"hillclimb: {catalogs} left alone; run evals with --hillclimb, or by naming them (pytest DIR)"]
+
+
+def _is_worker_process() -> bool:
+    """Return whether this process may be a worker of pytest-xdist, which cannot be told for sure before configuring."""
+    return "PYTEST_XDIST_WORKER" in os.environ and sys.argv[:1] == ["-c"]
 
 
 def _may_be_active(config: pytest.Config) -> bool:

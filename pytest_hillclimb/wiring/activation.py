@@ -55,7 +55,7 @@ def activate(config: pytest.Config, args: list[str]) -> bool:
         root = _eval_root(config, starts, by_option=bool(given))
         if root is None:
             return False
-        _refuse_workers(namespace)
+        _refuse_each(namespace)
         settings = resolve_settings(config)
         harness, approving = pass_gate(config, settings, root)
     except RefusedError as error:
@@ -109,13 +109,9 @@ def _refuse_in_addopts(config: pytest.Config) -> None:
         raise OptionError(f"{options.APPROVE} must be typed, not set in addopts or PYTEST_ADDOPTS")
 
 
-def _refuse_workers(namespace: Any) -> None:
-    distributed = getattr(namespace, "dist", "no") != "no" or getattr(namespace, "tx", None)
-    if getattr(namespace, "numprocesses", None) or distributed:
-        raise OptionError(
-            "evals under pytest-xdist are not supported yet: leave out -n, --dist and --tx "
-            "(--hillclimb-concurrency runs many trials in one process)"
-        )
+def _refuse_each(namespace: Any) -> None:
+    if getattr(namespace, "dist", "no") == "each":
+        raise OptionError("--dist each would run and pay for every execution once per worker; use --dist load")
 
 
 def _starting_points(config: pytest.Config, args: list[str], *, by_option: bool) -> list[Path]:

@@ -91,7 +91,7 @@ class TrialItem(pytest.Function):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return the details of the execution; no traceback for what is a result."""
         if isinstance(excinfo.value, TrialFailure):
-            return TrialRepr(excinfo.value)
+            return TrialRepr(excinfo.value.gist, excinfo.value.lines)
         return super().repr_failure(excinfo)  # Function takes no style
 
 

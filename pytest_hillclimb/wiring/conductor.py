@@ -9,6 +9,7 @@ and none once enough have failed.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from time import monotonic
 from typing import Any
 
@@ -25,7 +26,7 @@ from pytest_hillclimb.wiring.log import RunLog
 from pytest_hillclimb.wiring.output import OutputRouting
 from pytest_hillclimb.wiring.presenting import Presenter
 from pytest_hillclimb.wiring.run import EvalRun
-from pytest_hillclimb.wiring.scope import print_scope
+from pytest_hillclimb.wiring.scope import print_line, print_scope
 from pytest_hillclimb.wiring.trials import TrialMaker
 
 _GRACE_S = 3.0
@@ -54,6 +55,11 @@ class Conductor:
         self._hurried = False
 
     # --- the session --------------------------------------------------------------------------------------------------
+
+    @property
+    def opened(self) -> bool:
+        """Whether the run was begun."""
+        return self.engine is not None
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Iterator[None]:
@@ -207,16 +213,9 @@ class Conductor:
         if now - self._told_at < _PROGRESS_EVERY_S:
             return
         self._told_at = now
-        reporter: Any = self._config.pluginmanager.get_plugin("terminalreporter")
         capture: Any = self._config.pluginmanager.get_plugin("capturemanager")
-        if reporter is None:
-            return
-        if capture is None:
-            reporter.write_line(self.evals.progress_line())
-            return
-        with capture.global_and_fixture_disabled():
-            reporter.ensure_newline()
-            reporter.write_line(self.evals.progress_line())
+        with capture.global_and_fixture_disabled() if capture is not None else nullcontext():
+            print_line(self._config, self.evals.progress_line())
 
 
 def _max_failures(config: pytest.Config) -> int:

@@ -31,9 +31,9 @@ class _Writer(Protocol):
 class TrialRepr:
     """What pytest prints for a failed item; ``reprcrash`` is where its short summary and JUnit look for the gist."""
 
-    def __init__(self, failure: TrialFailure) -> None:
-        self.lines = failure.lines
-        self.reprcrash = SimpleNamespace(message=failure.gist)
+    def __init__(self, gist: str, lines: Sequence[str]) -> None:
+        self.lines = list(lines)
+        self.reprcrash = SimpleNamespace(message=gist)
 
     def toterminal(self, tw: _Writer) -> None:
         """Write the details."""

@@ -17,10 +17,11 @@ from pytest_hillclimb.report.summary import metric_lines, missed_lines, outcome_
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.stats.means import means
 from pytest_hillclimb.wiring import hooks
-from pytest_hillclimb.wiring.activation import Activation, usage_error
-from pytest_hillclimb.wiring.cases import load
+from pytest_hillclimb.wiring.activation import Activation, resolve_settings, usage_error
+from pytest_hillclimb.wiring.cases import LoadedCases, load
 from pytest_hillclimb.wiring.collect import LOADED, RUN_ITEM, Collection, EmptyRun
 from pytest_hillclimb.wiring.conductor import Conductor
+from pytest_hillclimb.wiring.controller import Controller
 from pytest_hillclimb.wiring.gate import short
 from pytest_hillclimb.wiring.presenting import Reporting
 from pytest_hillclimb.wiring.run import EvalRun
@@ -39,7 +40,7 @@ class EvalSession:
 
     def __init__(self, activation: Activation) -> None:
         self._activation = activation
-        self._conductor: Conductor | None = None
+        self._owner: Conductor | Controller | None = None
 
     def pytest_plugin_registered(self, plugin: object) -> None:
         """Refuse a hook whose name is unknown."""
@@ -47,6 +48,12 @@ class EvalSession:
             hooks.check_names(plugin)
         except RefusedError as error:
             raise usage_error(error) from None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_cmdline_main(self, config: pytest.Config) -> None:
+        """Keep a plan in this process: workers would have nothing to do."""
+        if self._activation.settings.plan:
+            config.option.numprocesses, config.option.dist, config.option.tx = 0, "no", []
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -66,11 +73,22 @@ class EvalSession:
                     record_approval(flow.make(), activation.harness.sha)
         except RefusedError as error:
             raise usage_error(error) from None
-        conductor = self._conductor = Conductor(config, run)
-        config.stash[LOADED], config.stash[RUN_ITEM] = loaded, conductor.run
-        runner = PlanOnly(run) if settings.plan else conductor
-        for part in (Collection(settings, loaded), EmptyRun(activation), Reporting(), runner):
+        config.stash[LOADED] = loaded
+        for part in self._parts(config, loaded, run):
             config.pluginmanager.register(part)
+
+    def _parts(self, config: pytest.Config, loaded: LoadedCases, run: EvalRun) -> list[object]:
+        """Return the objects that play this session's role: planner, controller of workers, or sole process."""
+        settings = self._activation.settings
+        if config.pluginmanager.has_plugin("dsession"):
+            self._owner = Controller(config, self._activation, loaded, run)
+            return [self._owner, Reporting()]
+        collecting = [Collection(settings, loaded), EmptyRun(self._activation), Reporting()]
+        if settings.plan:
+            return [*collecting, PlanOnly(run)]
+        conductor = self._owner = Conductor(config, run)
+        config.stash[RUN_ITEM] = conductor.run
+        return [*collecting, conductor]
 
     def pytest_report_header(self, config: pytest.Config) -> list[str]:
         """Say what is measured, by which harness, and where it goes."""
@@ -89,18 +107,17 @@ class EvalSession:
     @pytest.hookimpl(tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         """Print the table of the run."""
-        conductor = self._conductor
-        if conductor is None or conductor.engine is None:
+        owner = self._owner
+        if owner is None or not owner.opened:
             return
-        run = conductor.evals
-        terminalreporter.section(f"hillclimb: {run.settings.variant}")
-        for line in _table(conductor, config):
+        terminalreporter.section(f"hillclimb: {owner.evals.settings.variant}")
+        for line in _table(owner, config):
             terminalreporter.write_line(line)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """See to it that the process ends although calls of user code were left behind."""
-        if self._conductor is not None and self._conductor.abandoned:
+        if self._owner is not None and self._owner.abandoned:
             threading.Thread(target=_end_process, args=(session,), name="hillclimb-exit", daemon=True).start()
 
     def _notes(self, config: pytest.Config) -> list[str]:
@@ -111,12 +128,25 @@ class EvalSession:
         outside = hooks.outside_digest(config, harness.files)
         if outside:
             notes.append(f"hooks from outside of the harness digest: {', '.join(outside)} (see harness_paths)")
+        if config.pluginmanager.has_plugin("dsession"):
+            notes += _notes_on_workers(config)
         if harness.missing:
             notes.append(f"harness_paths that do not exist: {', '.join(harness.missing)}")
         return notes
 
 
-def _table(owner: Conductor, config: pytest.Config) -> list[str]:
+def _notes_on_workers(config: pytest.Config) -> list[str]:
+    notes = []
+    if resolve_settings(config).concurrency != 4:
+        notes.append("workers run one trial at a time; --hillclimb-concurrency is for a session without workers")
+    if config.option.dist == "loadgroup":
+        notes.append("--dist loadgroup does not keep groups together on pytest 9.2 and later")
+    if config.option.dist == "worksteal" and config.getoption("maxfail", 0):
+        notes.append("with --dist worksteal, workers go on with what they have queued after -x or --maxfail")
+    return notes
+
+
+def _table(owner: Conductor | Controller, config: pytest.Config) -> list[str]:
     run, log, tally = owner.evals, owner.log, owner.evals.tally
     untried = log.untried
     lines = outcome_lines(tally, recorded=log.earlier, untried=len(untried), fail_on=run.settings.fail_on)

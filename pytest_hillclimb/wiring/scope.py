@@ -20,11 +20,6 @@ class PlanOnly:
         self._run = run
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_cmdline_main(self, config: pytest.Config) -> None:
-        """Keep the session in this process: workers have nothing to do."""
-        config.option.numprocesses = 0
-
-    @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Print the scope and one line for each execution; run nothing, ordinary tests included."""
         config, run = session.config, self._run

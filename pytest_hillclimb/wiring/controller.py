@@ -1,0 +1,253 @@
+"""The controller of pytest-xdist: the one writer of a session whose executions run in workers.
+
+Workers send outcomes home on reports; here each is recorded once and dropped from its report. A worker that dies costs
+the execution it was running: an errors row says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from pytest_hillclimb.engine.account import APP, Account
+from pytest_hillclimb.engine.classify import Failure
+from pytest_hillclimb.engine.outcome import Kind, Outcome
+from pytest_hillclimb.errors import HillclimbError, OptionError, RefusedError
+from pytest_hillclimb.report.terminal import one_line
+from pytest_hillclimb.schedule.plan import Execution
+from pytest_hillclimb.wiring.activation import Activation, usage_error
+from pytest_hillclimb.wiring.cases import LoadedCases
+from pytest_hillclimb.wiring.failures import TrialRepr
+from pytest_hillclimb.wiring.log import RunLog
+from pytest_hillclimb.wiring.run import EvalRun
+from pytest_hillclimb.wiring.scope import print_line, print_scope
+from pytest_hillclimb.wiring.wire import WorkerPlan, decode_outcome, encode_plan
+from pytest_hillclimb.wiring.worker import INPUT
+
+_PROGRESS_EVERY_S = 30.0
+_GRACE_S = 1.0
+
+
+class _WorkerLost(Exception):
+    """The worker died that was running the execution."""
+
+
+class Controller:
+    """Hands the plan to workers, records what comes home, and closes the account at the end."""
+
+    abandoned = 0
+
+    def __init__(self, config: pytest.Config, activation: Activation, loaded: LoadedCases, run: EvalRun) -> None:
+        self.evals = run
+        self.log = RunLog()
+        self.stop_reason: str | None = None
+        self.opened = False
+        self._config = config
+        self._activation = activation
+        self._loaded = loaded
+        self._by_name = {(e.case.safe_id, f"rep{e.rep}"): e for e in loaded.executions}
+        self._plan: str | None = None
+        self._begun: dict[str, float] = {}
+        self._told_at = monotonic()
+        self._exit: Outcome | None = None
+        if _max_failures(config) and config.option.maxschedchunk is None:
+            # Otherwise a worker goes on to pay for dozens of queued executions after the failure that ends the run.
+            config.option.maxschedchunk = 1
+
+    # --- to the workers -----------------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Give a worker, or its replacement, the plan of the session."""
+        if self._plan is None:
+            self._plan = encode_plan(self._worker_plan())
+        node.workerinput[INPUT] = self._plan
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
+        """Open the run once it is known what was selected, before anything is scheduled."""
+        if self.opened:
+            return
+        selected = [(nodeid, execution) for nodeid in ids if (execution := self._execution(nodeid)) is not None]
+        if not selected:
+            if self._activation.by_option and not ids:
+                looked = ", ".join(one_line(path) for path in self._activation.searched)
+                raise usage_error(OptionError(f"no execution of the eval was collected below {looked}"))
+            return
+        self._open(RunLog(selected))
+
+    def _open(self, log: RunLog) -> None:
+        self.log, run, settings = log, self.evals, self.evals.settings
+        known = set(run.recorded.rows)
+        selection = {"cases": list(settings.case), "limit": settings.limit, "executions": len(log)}
+        try:
+            run.open(on_failure=self._stop, selection=selection)
+            if known != set(run.recorded.rows):
+                raise RefusedError("another session has recorded rows since this one started; run again to continue")
+        except RefusedError as error:
+            raise usage_error(error) from None
+        self.opened = True
+        for entry in log.entries:
+            earlier = run.earlier_outcome(entry.execution)
+            if earlier is not None:
+                log.note(entry.execution.key, earlier)
+        run.tally.to_run = len(log.untried)
+        print_scope(self._config, run, log)
+
+    def _worker_plan(self) -> WorkerPlan:
+        run, config = self.evals, self._config
+        rootdir, base = config.rootpath, config.invocation_params.dir
+        references: dict[str, str | None] = {}
+        broken: dict[str, str] = {}
+        to_run = [e for e in self._loaded.executions if e.key not in run.recorded.rows]
+        if not run.settings.is_baseline:
+            for safe_id in {execution.case.safe_id for execution in to_run}:
+                try:
+                    references[safe_id] = run.reference(safe_id)
+                except HillclimbError as error:
+                    broken[safe_id] = error.message
+        earlier = [outcome for e in self._loaded.executions if (outcome := run.earlier_outcome(e)) is not None]
+        return WorkerPlan(
+            settings=run.settings,
+            state=run.state.raw,
+            rootdir=str(rootdir),
+            eval_root=str(self._activation.eval_root),
+            arguments=[_relative(argument, base, rootdir) for argument in config.args],
+            python_path=[str(path) for path in config.getini("pythonpath")],
+            files=[
+                (os.path.relpath(path, rootdir), [entry for entry, _ in found])
+                for path, found in self._loaded.by_file.items()
+            ],
+            in_memory={},
+            earlier=earlier,
+            references=references,
+            broken_references=broken,
+        )
+
+    # --- from the workers ---------------------------------------------------------------------------------------------
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Note when an item was begun, for the case that its worker dies."""
+        self._begun[nodeid] = monotonic()
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Forget an item that has ended."""
+        self._begun.pop(nodeid, None)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Record the outcome that a report carries, and drop it from the report."""
+        wire = report.__dict__.pop("hillclimb_outcome", None)
+        if wire is not None:
+            self._take(decode_outcome(wire))
+        gist = report.__dict__.pop("hillclimb_gist", None)
+        if gist is not None and isinstance(report.longrepr, str):
+            report.longrepr = TrialRepr(gist, report.longrepr.split("\n"))
+        self._tell_progress()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """Take the outcomes for which a worker had no report to send."""
+        output = getattr(node, "workeroutput", None) or {}
+        for wire in output.get(INPUT, ()):
+            outcome = decode_outcome(wire)
+            if outcome.kind is Kind.EXIT:
+                self._exit = outcome
+            self._take(outcome)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
+        """Record that a worker died over an execution; whoever runs next may try it again."""
+        execution = self._execution(crashitem)
+        if execution is None:
+            return
+        report.when = "setup"  # what pytest shows as E, and JUnit as an error
+        worker = getattr(getattr(report, "node", None), "gateway", None)
+        name = getattr(worker, "id", "a worker")
+        error = _WorkerLost(f"{execution.label}: {name} died while running it; what it cost is not known")
+        began = self._begun.pop(crashitem, monotonic())
+        row = Account(execution).errors_row(error, Failure("worker_lost"), APP, latency_s=monotonic() - began)
+        row.pop("error_type", None)
+        self._take(
+            Outcome(
+                key=execution.key,
+                label=execution.label,
+                file_stem=execution.file_stem,
+                kind=Kind.FAILED,
+                row=row,
+                reason=str(error),
+            )
+        )
+
+    def _take(self, outcome: Outcome) -> None:
+        if not self.opened or not self.log.note(outcome.key, outcome):
+            return
+        self.evals.writer.put(outcome)
+        self.evals.writer.wait_for_room()
+        if outcome.stops_run and outcome.row is not None:
+            self._stop(f"{outcome.failure_class}: {outcome.row['error']}")
+
+    def _execution(self, nodeid: str) -> Execution | None:
+        parts = nodeid.split("::")
+        return self._by_name.get((parts[-2], parts[-1])) if len(parts) >= 3 else None
+
+    # --- the session --------------------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Iterator[None]:
+        """After an interrupt, still take what workers have sent already."""
+        try:
+            return (yield)
+        except BaseException:
+            self._take_queued()
+            raise
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Close the account."""
+        if not self.opened:
+            return
+        self.evals.close()
+        if self._exit is not None and self._exit.returncode is not None:
+            session.exitstatus = self._exit.returncode
+        elif self.evals.rescue or (self.stop_reason and self.log.untried):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _stop(self, reason: str) -> None:
+        """Stop the session: workers get nothing more to run."""
+        if self.stop_reason is None:
+            self.stop_reason = reason
+            session: Any = self._config.pluginmanager.get_plugin("dsession")
+            if session is not None:
+                session.shouldstop = f"hillclimb: {one_line(reason, 200)}"
+
+    def _take_queued(self) -> None:
+        session: Any = self._config.pluginmanager.get_plugin("dsession")
+        deadline = monotonic() + _GRACE_S
+        while session is not None and monotonic() < deadline:
+            try:
+                name, event = session.queue.get(timeout=max(0.0, deadline - monotonic()))
+            except Exception:  # nothing more came in time
+                return
+            if name == "testreport":
+                self.pytest_runtest_logreport(event["rep"])
+            elif name == "workerfinished":
+                self.pytest_testnodedown(event["node"], None)
+
+    def _tell_progress(self) -> None:
+        if self.opened and monotonic() - self._told_at >= _PROGRESS_EVERY_S:
+            self._told_at = monotonic()
+            print_line(self._config, self.evals.progress_line())
+
+
+def _max_failures(config: pytest.Config) -> int:
+    return int(config.getoption("maxfail", 0) or 0)
+
+
+def _relative(argument: object, base: Any, rootdir: Any) -> str:
+    path, separator, names = str(argument).partition("::")
+    return f"{os.path.relpath(os.path.abspath(base / path), rootdir)}{separator}{names}"
