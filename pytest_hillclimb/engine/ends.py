@@ -7,19 +7,31 @@ class Fenced(BaseException):
     """The trial has ended while its lane was elsewhere: the lane unwinds, and its work is dropped."""
 
 
-class TrialTimeout(Exception):
+class EngineEnd(Exception):
+    """Base of the reasons that are not an exception of user code; their type tells a user nothing."""
+
+    failure_class: str
+
+
+class TrialTimeout(EngineEnd):
     """The deadline of the execution has passed."""
 
     failure_class = "timeout"
 
 
-class Substituted(Exception):
+class Substituted(EngineEnd):
     """Another model answered than the one that was asked for."""
 
     failure_class = "serving_substitution"
 
 
-class Interrupted(Exception):
+class Interrupted(EngineEnd):
     """The session ended while the trial was under way."""
 
     failure_class = "error"
+
+
+class WorkerLost(EngineEnd):
+    """The process died in which the trial was under way."""
+
+    failure_class = "worker_lost"

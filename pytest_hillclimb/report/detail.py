@@ -53,7 +53,8 @@ def unmeasured(case: Case, row: Mapping[str, Any], frames: Sequence[str], rows_f
 
 def headline(row: Mapping[str, Any]) -> str:
     """Return the gist of an errors row for the one-line summary."""
-    return one_line(f"{row['failure_class']}: {row['error']}", 160)
+    kind = f"{row['error_type']}: " if "error_type" in row else ""
+    return one_line(f"{row['failure_class']}: {kind}{row['error']}", 160)
 
 
 def missed_gist(row: Mapping[str, Any]) -> str:

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from pytest_hillclimb.engine.account import APP, Account
-from pytest_hillclimb.engine.classify import Failure
+from pytest_hillclimb.engine.classify import classify
+from pytest_hillclimb.engine.ends import WorkerLost
 from pytest_hillclimb.engine.outcome import Kind, Outcome
 from pytest_hillclimb.errors import HillclimbError, OptionError, RefusedError
 from pytest_hillclimb.report.terminal import one_line
@@ -30,10 +31,6 @@ from pytest_hillclimb.wiring.worker import INPUT
 
 _PROGRESS_EVERY_S = 30.0
 _GRACE_S = 1.0
-
-
-class _WorkerLost(Exception):
-    """The worker died that was running the execution."""
 
 
 class Controller:
@@ -166,12 +163,12 @@ class Controller:
         if execution is None:
             return
         report.when = "setup"  # what pytest shows as E, and JUnit as an error
+        report.location = (report.location[0], None, f"{execution.case.safe_id} rep{execution.rep}")
         worker = getattr(getattr(report, "node", None), "gateway", None)
         name = getattr(worker, "id", "a worker")
-        error = _WorkerLost(f"{execution.label}: {name} died while running it; what it cost is not known")
+        error = WorkerLost(f"{execution.label}: {name} died while running it; what it cost is not known")
         began = self._begun.pop(crashitem, monotonic())
-        row = Account(execution).errors_row(error, Failure("worker_lost"), APP, latency_s=monotonic() - began)
-        row.pop("error_type", None)
+        row = Account(execution).errors_row(error, classify(error), APP, latency_s=monotonic() - began)
         self._take(
             Outcome(
                 key=execution.key,

@@ -30,6 +30,7 @@ from pytest_hillclimb.model.state import LoopState
 from pytest_hillclimb.report.tally import Tally
 from pytest_hillclimb.schedule.plan import Execution
 from pytest_hillclimb.wiring.activation import Activation
+from pytest_hillclimb.wiring.signals import Termination
 
 
 class EvalRun:
@@ -46,6 +47,7 @@ class EvalRun:
         self._read_from = FlowDir(self.settings.flow_base, self.settings.flow)
         self._flow = self._read_from
         self._references: SafeDir | None = None
+        self._termination = Termination()
         self._lock: VariantLock | None = None
         self._recorder: Recorder | None = None
         self._writer: Writer | None = None
@@ -100,6 +102,7 @@ class EvalRun:
         self._writer = Writer(
             self._recorder, on_recorded=self._on_recorded, on_failure=on_failure, on_progress=self.save_progress
         )
+        self._termination.install()
         self.started_at = monotonic()
 
     def reference(self, safe_id: str) -> str | None:
@@ -158,6 +161,7 @@ class EvalRun:
                 self.warnings.append(moved)
         if self._lock is not None:
             self._lock.release()
+        self._termination.remove()
         self._flow.close()
         self._read_from.close()
 

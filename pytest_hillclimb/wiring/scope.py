@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from pytest_hillclimb.model.settings import Settings
 from pytest_hillclimb.report.terminal import one_line
-from pytest_hillclimb.wiring.cases import LoadedCases
 from pytest_hillclimb.wiring.collect import LOADED, TrialItem
 from pytest_hillclimb.wiring.log import RunLog
 from pytest_hillclimb.wiring.run import EvalRun
@@ -36,7 +36,7 @@ class PlanOnly:
 
 def print_scope(config: pytest.Config, run: EvalRun, log: RunLog) -> None:
     """Print what is about to run: what was planned, what of it was selected, and what will be paid for."""
-    for line in _scope_lines(config.stash[LOADED], run, log):
+    for line in _scope_lines(config, run, log):
         print_line(config, line)
 
 
@@ -48,8 +48,8 @@ def print_line(config: pytest.Config, line: str) -> None:
         reporter.write_line(line)
 
 
-def _scope_lines(loaded: LoadedCases, run: EvalRun, log: RunLog) -> list[str]:
-    settings = run.settings
+def _scope_lines(config: pytest.Config, run: EvalRun, log: RunLog) -> list[str]:
+    settings, loaded = run.settings, config.stash[LOADED]
     recorded = sum(entry.execution.key in run.recorded.rows for entry in log.entries)
     cases = len(loaded.entries)
     lines = [
@@ -57,7 +57,7 @@ def _scope_lines(loaded: LoadedCases, run: EvalRun, log: RunLog) -> list[str]:
         f"{len(loaded.executions)} executions, {len(log)} selected: "
         f"{recorded} recorded, {len(log) - recorded} to run",
         f"hillclimb: variant {settings.variant}, model {one_line(settings.model or 'not asked for')}, "
-        f"concurrency {settings.concurrency}, ceiling {_ceiling(settings.timeout)}",
+        f"{_width(config, settings)}, ceiling {_ceiling(settings.timeout)}",
     ]
     if settings.fresh:
         lines.append(f"hillclimb: fresh: nothing is recorded, rows go to {one_line(run.results_path)}")
@@ -73,6 +73,11 @@ def _scope_lines(loaded: LoadedCases, run: EvalRun, log: RunLog) -> list[str]:
 
 def _reps(count: int) -> str:
     return "rep" if count == 1 else "reps"
+
+
+def _width(config: pytest.Config, settings: Settings) -> str:
+    workers = len(config.option.tx or ()) if config.pluginmanager.has_plugin("dsession") else 0
+    return f"{workers} workers with one trial each" if workers else f"concurrency {settings.concurrency}"
 
 
 def _ceiling(seconds: float) -> str:
