@@ -124,10 +124,11 @@ class Conductor:
         """Wait for the trial of the item in front and report what it ended as; the item's set-up has passed."""
         if item.outcome is None:
             item.outcome = self.evals.earlier_outcome(item.execution)
+            if item.outcome is not None:
+                self.log.note(item.execution.key, item.outcome)
         if item.outcome is None:
             self._routing.adopt()
             item.outcome = self._outcome(item)
-        self.log.note(item.execution.key, item.outcome)
         Presenter(self._config, self.evals.settings, self.evals.variant_path).present(item, item.outcome)
 
     def _outcome(self, item: TrialItem) -> Outcome:
@@ -186,6 +187,7 @@ class Conductor:
         outcome = trial.outcome
         if outcome is None:
             return
+        self.log.note(outcome.key, outcome)
         self._judge(outcome)
         self.evals.writer.put(outcome)
 

@@ -71,7 +71,7 @@ class Controller:
             return
         selected = [(nodeid, execution) for nodeid in ids if (execution := self._execution(nodeid)) is not None]
         if not selected:
-            if self._activation.by_option and not ids:
+            if self._activation.by_option and not ids and not _deselects(self._config):
                 looked = ", ".join(one_line(path) for path in self._activation.searched)
                 raise usage_error(OptionError(f"no execution of the eval was collected below {looked}"))
             return
@@ -243,6 +243,10 @@ class Controller:
 
 def _max_failures(config: pytest.Config) -> int:
     return int(config.getoption("maxfail", 0) or 0)
+
+
+def _deselects(config: pytest.Config) -> bool:
+    return any(config.getoption(name, None) for name in ("keyword", "markexpr", "deselect"))
 
 
 def _relative(argument: object, base: Any, rootdir: Any) -> str:
