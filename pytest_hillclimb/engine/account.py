@@ -40,13 +40,13 @@ class Account:
         self._billed.update(_of_stage(billed(value), stage))
 
     def retried(self, error: BaseException, stage: str) -> None:
-        """Note that a try has failed and is made again."""
+        """Note that a try has failed and, after its wait, is made again."""
         self.retries[stage] += 1
-        prefix = "judge_" if stage == JUDGE else ""
         known = billed(error)
-        if usage := known.get(f"{prefix}usage"):
-            model = known.get(f"{prefix}model")
-            self._retry_usage.append({**usage, **({f"{prefix}model": model} if model else {})})
+        if stage == APP and (usage := known.get("usage")):
+            self._retry_usage.append({**usage, **_given(known, "model")})
+        elif usage := known.get("judge_usage"):
+            self._retry_usage.append({**usage, "judge_model": known.get("judge_model")})
 
     def results_row(self, run: Run, graded: Graded, *, latency_s: float, perf: Mapping[str, Any]) -> Row:
         """Return the row of the scored execution."""
@@ -84,3 +84,7 @@ class Account:
 def _of_stage(known: Mapping[str, Any], stage: str) -> dict[str, Any]:
     """Return what an exception or result of a stage may tell: a grader knows only what the judge was billed."""
     return {key: value for key, value in known.items() if stage == APP or key.startswith("judge_")}
+
+
+def _given(known: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {name: known[name]} if name in known else {}

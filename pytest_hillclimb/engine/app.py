@@ -70,6 +70,7 @@ class Context:
     deadline: Callable[[], float] = field(repr=False)
     candidate: Any = None
     fault: Any = None
+    attached_before: int = field(default=0, repr=False)
     _workspace: Path | None = field(default=None, repr=False)
     _attached: dict[str, bytes] = field(default_factory=dict, repr=False)
 
@@ -128,7 +129,7 @@ class Context:
         safe = path_safe(str(name))
         if not safe.strip("."):
             raise AttachmentError(f"attach({name!r}): expected a file name")
-        total = len(content) + sum(len(v) for k, v in self._attached.items() if k != safe)
+        total = self.attached_before + len(content) + sum(len(v) for k, v in self._attached.items() if k != safe)
         if total > MAX_ATTACHED_BYTES:
             raise AttachmentError(
                 f"attach({name!r}): the artifacts of a trial may hold {MAX_ATTACHED_BYTES} bytes in all"

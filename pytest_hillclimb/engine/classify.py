@@ -21,7 +21,8 @@ _RATE_LIMIT = re.compile(r"rate.?limit", re.IGNORECASE)
 _TOO_LONG = re.compile(
     r"prompt is too long|context.{0,10}(length|window|limit)|maximum context|too many (input )?tokens", re.IGNORECASE
 )
-_CREDIT = re.compile(r"credit balance|insufficient.{0,5}(quota|funds|credit)|billing", re.IGNORECASE)
+_CREDIT = re.compile(r"credit balance is too low|insufficient.?quota|exceeded your current quota", re.IGNORECASE)
+_MODEL = re.compile(r"model", re.IGNORECASE)
 _SDK_MODULES = frozenset(["anthropic", "openai", "litellm", "mistralai", "cohere", "groq", "together", "google"])
 _CONNECTION_CLASSES = re.compile(
     r"(API)?(Connection|Connect|Timeout|ReadTimeout|ConnectTimeout|WriteTimeout|PoolTimeout|Transport|Network|Read|Write"
@@ -29,7 +30,19 @@ _CONNECTION_CLASSES = re.compile(
     r"|IncompleteRead|ChunkedEncoding|Protocol)(Error|Exception)?"
 )
 _NETWORK_MODULES = _SDK_MODULES | frozenset(
-    ["httpx", "httpcore", "requests", "urllib3", "urllib", "aiohttp", "http", "websockets", "botocore"]
+    [
+        "httpx",
+        "httpcore",
+        "httpx2",
+        "httpcore2",
+        "requests",
+        "urllib3",
+        "urllib",
+        "aiohttp",
+        "http",
+        "websockets",
+        "botocore",
+    ]
 )
 _BY_STATUS = {
     400: "bad_request",
@@ -84,7 +97,7 @@ def classify(error: BaseException, default: str = "error") -> Failure:
     if isinstance(error, SystemExit):
         return Failure(given or ("app_exit" if default == "error" else default))
     if not isinstance(error, Exception) or isinstance(error, BadValueError):
-        return Failure(given or ("error" if not isinstance(error, Exception) else default))
+        return Failure(given or default)
     signs = _Signs.read(error)
     finer = _finer_class(signs)
     transient = finer not in _STOPPING and _is_transient(signs)
@@ -102,9 +115,10 @@ class _Signs:
 
     status: int | None
     kind: str | None
-    kind_names_model: bool
     headers: Any
     messages: tuple[str, ...]
+    said_by_server: tuple[str, ...]
+    """The messages of those exceptions that stem from a model's API; an app's own words prove nothing about it."""
     from_sdk: bool
     connection: bool
 
@@ -116,15 +130,18 @@ class _Signs:
         return cls(
             status=_first(_status(e) for e in chain),
             kind=kind,
-            kind_names_model=any("model" in m.lower() for m in messages),
             headers=_first(attribute(e, "response", "headers") for e in chain),
             messages=messages,
+            said_by_server=tuple(error_text(e) for e in chain if _module(e) in _SDK_MODULES or _error_type(e)),
             from_sdk=any(_module(e) in _SDK_MODULES for e in chain),
             connection=any(_is_connection(e) for e in chain),
         )
 
     def says(self, pattern: re.Pattern[str]) -> bool:
         return any(pattern.search(m) for m in self.messages)
+
+    def server_says(self, pattern: re.Pattern[str]) -> bool:
+        return any(pattern.search(m) for m in self.said_by_server)
 
 
 def _first(values: Iterable[Any]) -> Any:
@@ -139,7 +156,7 @@ def _given_class(error: BaseException) -> str | None:
 def _status(error: BaseException) -> int | None:
     for path in (("status",), ("status_code",), ("response", "status"), ("response", "status_code")):
         value = attribute(error, *path)
-        if isinstance(value, int) and not isinstance(value, bool) and 100 <= value <= 599:
+        if isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599:
             return int(value)
     return None
 
@@ -178,11 +195,11 @@ def _is_transient(signs: _Signs) -> bool:
 
 def _finer_class(signs: _Signs) -> str | None:
     kind, status = signs.kind, signs.status
-    if status in (400, None, 402, 403, 429) and (kind or signs.from_sdk) and signs.says(_CREDIT):
+    if signs.server_says(_CREDIT):
         return "billing"
-    if (kind in _BY_TYPE or "overloaded" in (kind or "")) and not (kind == "api_error" and status):
+    if (kind in _BY_TYPE or "overloaded" in (kind or "")) and not (kind == "api_error" and status in _BY_STATUS):
         return _BY_TYPE.get(kind or "", "overloaded")
-    if status == 404 and (kind == "not_found_error" or signs.from_sdk) and signs.kind_names_model:
+    if status == 404 and (kind == "not_found_error" or signs.from_sdk) and signs.server_says(_MODEL):
         return "unknown_model"
     if status in (400, 413, 422) and signs.says(_TOO_LONG):
         return "context_length"
@@ -214,7 +231,7 @@ def _retry_after(headers: Any) -> float:
         return seconds or 0.0
     try:
         return max(0.0, parsedate_to_datetime(text).timestamp() - time())
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0
 
 

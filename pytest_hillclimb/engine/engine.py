@@ -14,6 +14,7 @@ from pytest_hillclimb.engine.trial import Trial
 
 _COUNT_AFTER_S = 1.0  # a call that has not ended this long after its trial counts as abandoned
 _CLOSE_PATIENCE_S = 1.0
+_ASK_AGAIN_S = 0.02
 
 
 class _Lane(threading.Thread):
@@ -68,6 +69,7 @@ class Engine:
         self._in_flight: dict[Trial, _Lane] = {}
         self._expired: dict[Trial, Callable[[], bool]] = {}
         self._left_behind: list[Trial] = []
+        self._timed_out: list[Trial] = []
         self._loops = Loops(self._warn_of)
         self._supervisor = Supervisor(busy=lambda: bool(self._loops.busy()), tick=self._loops.check)
 
@@ -87,7 +89,7 @@ class Engine:
     def need(self, trial: Trial) -> None:
         """Start *trial*, unless it was started before, ahead of all that is queued and also while starting is held."""
         with self._changed:
-            if trial.taken:
+            if trial.taken or trial in self._urgent:
                 return
             if trial.queued:
                 self._pending.remove(trial)
@@ -112,7 +114,7 @@ class Engine:
             self._held = self._stopping = True
             waiting = [trial for trial in self._in_flight if trial.pausing]
         for trial in waiting:
-            trial.wake.set()
+            trial.cut_short()
 
     def wait_idle(self, seconds: float) -> bool:
         """Wait at most *seconds* until nothing is in flight; return whether that came true."""
@@ -130,13 +132,14 @@ class Engine:
         for trial, lane in unfinished.items():
             call = trial.waiting
             trial.interrupt()
+            self._timed_out.append(trial)
             trial.give_up()
             self._expired[trial] = _still_running(trial, lane, call)
         self._supervisor.close()
         self._loops.close(0.0 if hurried else _CLOSE_PATIENCE_S)
         for trial in list(self._expired):
             self._count(trial)
-        for trial in self._left_behind:
+        for trial in self._timed_out:
             trial.clean_up()
 
     # --- what trials need (trial.Services) ----------------------------------------------------------------------------
@@ -220,13 +223,14 @@ class Engine:
         if now < trial.deadline:
             self.watch(trial)
             return
-        if call is not None and self._loops.stopped_clock(call, now):
-            self._supervisor.at(now + 0.1, lambda: self._expire(trial))
+        if call is not None and not self._loops.may_expire(call, trial.deadline, now):
+            self._supervisor.at(now + _ASK_AGAIN_S, lambda: self._expire(trial))
             return
         lane = self._in_flight.get(trial)
         if lane is None:
             return
         trial.expire()
+        self._timed_out.append(trial)
         if call is None and not trial.pausing:
             self._replace(lane)
         trial.give_up()

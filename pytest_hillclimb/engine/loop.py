@@ -66,6 +66,7 @@ class LoopThread:
     def __init__(self, name: str) -> None:
         self.calls: set[AsyncCall] = set()
         self.abandoned = False
+        self.seen_at = 0.0
         self.loop = asyncio.new_event_loop()
         self._owners: WeakKeyDictionary[asyncio.Task[Any], AsyncCall] = WeakKeyDictionary()
         self._beat_sent: float | None = None
@@ -107,13 +108,18 @@ class LoopThread:
         """Leave the loop behind and return the calls that were on it."""
         self.abandoned = True
         self.loop.set_exception_handler(lambda *_: None)
-        self.loop.call_soon_threadsafe(self.loop.stop)
+        with suppress(RuntimeError):  # the loop was closed meanwhile
+            self.loop.call_soon_threadsafe(self.loop.stop)
         calls, self.calls = list(self.calls), set()
         return calls
 
-    def close(self, patience: float) -> None:
-        """Cancel what still runs, give it *patience* seconds, and stop the loop."""
-        self.loop.call_soon_threadsafe(self._wind_up)
+    def wind_up(self) -> None:
+        """Cancel what still runs, and stop the loop when all of it has ended."""
+        with suppress(RuntimeError):  # the loop was closed meanwhile
+            self.loop.call_soon_threadsafe(self._wind_up)
+
+    def end(self, patience: float) -> None:
+        """Wait *patience* seconds for the loop to stop, else leave it behind."""
         self._thread.join(patience)
         if self._thread.is_alive():
             self.abandon()
@@ -152,7 +158,8 @@ class LoopThread:
 
     def _beat(self, sent: float) -> None:
         self._beat_sent = None
-        late = monotonic() - sent
+        self.seen_at = monotonic()
+        late = self.seen_at - sent
         if late > LATE_S:
             blocker, self._blocker = self._blocker, None
             for call in list(self.calls):

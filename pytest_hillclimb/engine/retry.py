@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from random import Random
 from time import monotonic
@@ -20,33 +21,54 @@ _random = Random()  # of our own: an app that seeds the global one must not make
 
 
 class RetryPolicy:
-    """The retries of one stage (app or judge) of one trial; ``on_retry`` is told of each before its wait."""
+    """The retries of one stage (app or judge) of one trial.
+
+    :param deadline: returns the trial's deadline on the monotonic clock; no wait ends after it
+    :param stopping: returns whether nothing more may be started
+    :param on_retry: told of each failed try once its wait is over, which is when it counts as retried
+    """
 
     def __init__(
         self,
         *,
         deadline: Callable[[], float],
         stopping: Callable[[], bool],
-        pause: Callable[[float], None],
         on_retry: Callable[[BaseException], None],
     ) -> None:
+        self.failed_try: BaseException | None = None
+        """The error of the try whose wait goes on or was cut short."""
         self._deadline = deadline
         self._stopping = stopping
-        self._pause = pause
         self._on_retry = on_retry
         self._infrastructure_failures = 0
+        self._wake = threading.Event()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a wait for another try goes on."""
+        return self.failed_try is not None and not self._wake.is_set()
+
+    def cut_short(self) -> None:
+        """End the wait for another try, and make none."""
+        self._wake.set()
 
     def call(self, attempt: Callable[[], T]) -> T:
         """Return the result of *attempt*, made again while that makes sense; raise its last exception otherwise."""
+
+        def once() -> T:
+            if self.failed_try is not None:
+                raise self.failed_try
+            return attempt()
+
         retrying = Retrying(
             retry=retry_if_exception(lambda error: classify(error).transient),
             wait=self._wait,
             stop=self._stop,
-            sleep=self._pause,
-            before_sleep=lambda state: self._on_retry(_error(state)),
+            sleep=self._sleep,
+            before_sleep=self._before_sleep,
             reraise=True,
         )
-        return retrying(attempt)
+        return retrying(once)
 
     def _wait(self, state: RetryCallState) -> float:
         error = _error(state)
@@ -61,7 +83,15 @@ class RetryPolicy:
             if self._infrastructure_failures > 1:
                 return True
         too_late = monotonic() + state.upcoming_sleep >= self._deadline()
-        return state.attempt_number >= MAX_TRIES or too_late or self._stopping()
+        return state.attempt_number >= MAX_TRIES or too_late or self._wake.is_set() or self._stopping()
+
+    def _before_sleep(self, state: RetryCallState) -> None:
+        self.failed_try = _error(state)
+
+    def _sleep(self, seconds: float) -> None:
+        if not self._wake.wait(seconds) and self.failed_try is not None:
+            error, self.failed_try = self.failed_try, None
+            self._on_retry(error)
 
 
 def _error(state: RetryCallState) -> BaseException:

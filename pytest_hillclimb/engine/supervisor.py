@@ -1,8 +1,8 @@
 """The clock of the engine: one thread that ends trials at their deadline and notices loops that are blocked.
 
 While a coroutine blocks its loop, the clocks of the other trials on it stop. When the one that blocks has reached its
-own deadline the loop is left behind: calls that had begun are lost (their trials make them again, on loops of their
-own), calls that had not are moved to the next common loop.
+own deadline the loop is left behind: calls that had begun are lost and made again by their trials, calls that had not
+are moved. Both go to loops of their own, where nobody can block them once more.
 """
 
 from __future__ import annotations
@@ -49,13 +49,18 @@ class Loops:
         common = [self._common] if self._common is not None else []
         return [loop for loop in (*common, *self._lone) if loop.calls and not loop.abandoned]
 
-    def stopped_clock(self, call: AsyncCall, now: float) -> bool:
-        """Return whether another call blocks the loop of *call*, so that its time does not count."""
+    def may_expire(self, call: AsyncCall, deadline: float, now: float) -> bool:
+        """Return whether a call that is past its deadline has had its time.
+
+        It has when its loop was seen to run after the deadline, or when the call itself blocks the loop. While another
+        call blocks it, the clock of this one stands still.
+        """
         loop = call.loop
-        if loop is None or loop.abandoned or loop.lateness(now) <= LATE_S:
+        if loop is None or loop.abandoned or loop.seen_at >= deadline:
+            return True
+        if loop.lateness(now) <= LATE_S:
             return False
-        blocker = loop.blocker()
-        return blocker is not None and blocker is not call
+        return loop.blocker() in (None, call)
 
     def check(self, now: float) -> None:
         """Warn of loops that are blocked; leave those behind whose blocker is past its deadline."""
@@ -74,9 +79,12 @@ class Loops:
     def close(self, patience: float) -> None:
         """Stop every loop, waiting *patience* seconds for the tasks of each to end."""
         common = [self._common] if self._common is not None else []
-        for loop in (*common, *self._lone):
-            if not loop.abandoned:
-                loop.close(patience)
+        loops = [loop for loop in (*common, *self._lone) if not loop.abandoned]
+        for loop in loops:
+            loop.wind_up()
+        deadline = monotonic() + patience
+        for loop in loops:
+            loop.end(max(0.0, deadline - monotonic()))
 
     def _leave(self, loop: LoopThread) -> None:
         with self._lock:
@@ -88,7 +96,7 @@ class Loops:
                 continue
             call.extend(monotonic() - call.submitted)
             if call.task is None:
-                self.start(call)
+                self.start(call, alone=True)
             else:
                 self.lost += 1
                 call.lose()

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from inspect import isawaitable
 from time import monotonic, time
-from typing import Any, Protocol
+from typing import Any
 
 from pytest_hillclimb.engine.account import APP, JUDGE, Account
 from pytest_hillclimb.engine.app import App, Context
@@ -23,27 +23,12 @@ from pytest_hillclimb.engine.outcome import Kind, Outcome, Signal
 from pytest_hillclimb.engine.output import CURRENT, Output
 from pytest_hillclimb.engine.retry import RetryPolicy
 from pytest_hillclimb.engine.served import is_served
+from pytest_hillclimb.engine.services import Services
 from pytest_hillclimb.errors import BadValueError
 from pytest_hillclimb.model.grade import Graded, read_grade
 from pytest_hillclimb.model.rows import Row
 from pytest_hillclimb.model.run import Run, read_run
 from pytest_hillclimb.schedule.plan import Execution
-
-
-class Services(Protocol):
-    """What a trial needs of the engine around it."""
-
-    def watch(self, trial: Trial) -> None:
-        """Call ``trial.expire`` when its deadline passes."""
-
-    def start_call(self, call: AsyncCall, *, alone: bool) -> None:
-        """Start a coroutine on the common loop, or on a loop of its own."""
-
-    def stopping(self) -> bool:
-        """Return whether nothing more may be started, retries included."""
-
-    def ended(self, trial: Trial) -> None:
-        """Take note that *trial* has its outcome; called once for each trial."""
 
 
 class Trial:
@@ -59,7 +44,6 @@ class Trial:
         self.deadline = math.inf
         self.started_at = 0.0
         self.waiting: AsyncCall | None = None
-        self.pausing = False
         self._app = app
         self._services = services
         self._lock = threading.Lock()
@@ -68,14 +52,12 @@ class Trial:
         self._contexts: dict[str, list[Context]] = {APP: [], JUDGE: []}
         self._began = 0.0
         self._latency = 0.0
-        self._retried: BaseException | None = None
+        self._retries: RetryPolicy | None = None
         self._started_wall = 0.0
         self._output = Output()
 
     def carry_out(self) -> None:
         """Carry the trial out and end it; never raises. Runs in a context of its own."""
-        # Made here and not in __init__, because thousands of trials may be waiting for their turn.
-        self.wake = threading.Event()
         CURRENT.set(self._output)
         self.started_at, self._started_wall = monotonic(), time()
         self._renew_deadline()
@@ -99,12 +81,24 @@ class Trial:
 
     def interrupt(self) -> None:
         """End the trial because the session ends: without outcome, unless something is known to have been billed."""
-        interrupted = Interrupted("the session ended before the trial")
-        self._end(self._unmeasured(interrupted) if self._account.paid else None)
+        reason = self._retries.failed_try if self._retries is not None else None
+        if reason is None and self._account.paid:
+            reason = Interrupted("the session ended before the trial")
+        self._end(self._unmeasured(reason) if reason is not None else None)
+
+    @property
+    def pausing(self) -> bool:
+        """Whether the trial waits for another try."""
+        return self._retries is not None and self._retries.waiting
+
+    def cut_short(self) -> None:
+        """End a wait for another try, and make none."""
+        if self._retries is not None:
+            self._retries.cut_short()
 
     def give_up(self) -> None:
         """Wake the lane of an ended trial out of whatever wait it is in."""
-        self.wake.set()
+        self.cut_short()
         if (call := self.waiting) is not None:
             call.given_up = True
             call.done.set()
@@ -112,15 +106,15 @@ class Trial:
     # --- the stages ---------------------------------------------------------------------------------------------------
 
     def _measure(self) -> Outcome:
-        run = self._retrying().call(self._run_once)
+        run = self._policy().call(self._run_once)
         self._stage = "identity"
         requested = self._app.settings.model
         if not is_served(requested, run.model):
             raise Substituted(f"served model {run.model} != requested {requested}")
         self._stage = "reference"
         reference = None if self._app.settings.is_baseline else self._app.reference(self.execution.case.safe_id)
-        self._stage, self._retried = JUDGE, None
-        graded = self._retrying().call(lambda: self._grade_once(run, reference))
+        self._stage = JUDGE
+        graded = self._policy().call(lambda: self._grade_once(run, reference))
         return self._scored(run, graded)
 
     def _run_once(self) -> Run:
@@ -174,7 +168,9 @@ class Trial:
         """Return the user's extra numbers, or what kept them away: a paid grade is not lost to them."""
         try:
             return self._app.perf_numbers(self.execution.case, run), None
-        except Exception as error:
+        except Fenced:
+            raise
+        except BaseException as error:
             return {}, error_text(error)
 
     def _unmeasured(self, error: BaseException) -> Outcome:
@@ -229,6 +225,8 @@ class Trial:
         if not isawaitable(value):
             return value
         call = self._settled(AsyncCall(value, self.execution.label, self._extend), alone=False)
+        if call.lost and self._services.stopping():
+            raise Interrupted(f"{self.execution.label}: its event loop was blocked by other code as the session ended")
         if call.lost:
             self._renew_deadline()
             value = again()
@@ -259,25 +257,14 @@ class Trial:
             raise Fenced
         if monotonic() >= self.deadline:
             raise TrialTimeout(f"{self.execution.label}: wall-clock ceiling exceeded before attempt")
-        if self._retried is not None and self._services.stopping():
-            raise self._retried  # the wait for another try was cut short because nothing more may be started
 
-    def _retrying(self) -> RetryPolicy:
-        return RetryPolicy(
+    def _policy(self) -> RetryPolicy:
+        self._retries = RetryPolicy(
             deadline=self._get_deadline,
             stopping=self._services.stopping,
-            pause=self._pause,
-            on_retry=self._on_retry,
+            on_retry=lambda error: self._account.retried(error, self._stage),
         )
-
-    def _on_retry(self, error: BaseException) -> None:
-        self._retried = error
-        self._account.retried(error, self._stage)
-
-    def _pause(self, seconds: float) -> None:
-        self.pausing = True
-        self.wake.wait(seconds)
-        self.pausing = False
+        return self._retries
 
     def _new_context(self, stage: str) -> Context:
         context = Context(
@@ -286,6 +273,7 @@ class Trial:
             state=self._app.state,
             attempt=len(self._contexts[stage]) + 1,
             deadline=self._get_deadline,
+            attached_before=0 if stage == APP else sum(map(len, self._artifacts().values())),
         )
         self._contexts[stage].append(context)
         self._began = monotonic()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from pytest_hillclimb.engine.outcome import Kind, Outcome
 from pytest_hillclimb.model.rows import Row
@@ -56,21 +56,25 @@ class Tally:
     def progress_line(self, variant: str, elapsed: float) -> str:
         """Return the progress line of the public format; *elapsed* is in seconds."""
         line = f"[{variant}] {self.done}/{self.to_run} done ({self.scored} ok, {self.failed} failed)"
-        line += f", {round(elapsed)}s elapsed"
+        line += f", {_rounded(elapsed)}s elapsed"
         if self.done:
-            line += f", ~{round(elapsed / self.done * (self.to_run - self.done))}s left"
+            line += f", ~{_rounded(elapsed / self.done * (self.to_run - self.done))}s left"
         return line
 
     def _add_spend(self, row: Row) -> None:
-        meta: Mapping[str, Any] = row.get("meta") or {}
-        self.retries += row.get("retries", meta.get("retries", 0))
-        self.judge_retries += row.get("judge_retries", meta.get("judge_retries", 0))
+        # What the engine wrote sits on an errors row itself, and in the meta of a results row beside a user's own keys.
+        meta = row.get("meta")
+        account = row if "failure_class" in row else meta if isinstance(meta, dict) else {}
+        self.retries += _count(account.get("retries"))
+        self.judge_retries += _count(account.get("judge_retries"))
         if isinstance(model := row.get("model"), str):
             self.models[model] += 1
         _add_tokens(self.tokens, row.get("usage"))
         _add_tokens(self.judge_tokens, row.get("judge_usage"))
-        for usage in row.get("retry_usage", meta.get("retry_usage", [])):
-            _add_tokens(self.judge_tokens if "judge_model" in usage else self.tokens, usage)
+        tries = account.get("retry_usage")
+        for usage in tries if isinstance(tries, list) else ():
+            if isinstance(usage, dict):
+                _add_tokens(self.judge_tokens if "judge_model" in usage else self.tokens, usage)
 
 
 def _add_tokens(counter: Counter[str], usage: object) -> None:
@@ -79,3 +83,12 @@ def _add_tokens(counter: Counter[str], usage: object) -> None:
     for name, value in usage.items():
         if name.endswith("_tokens") and isinstance(value, int) and not isinstance(value, bool):
             counter[name] += value
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _rounded(value: float) -> int:
+    """Round as the format's other runner does: halves go up."""
+    return math.floor(value + 0.5)

@@ -20,8 +20,8 @@ def one_line(text: object, limit: int | None = None) -> str:
 
 def block(text: object, *, lines: int = 12, width: int = 200) -> list[str]:
     """Return *text* as safe lines, each behind a margin so that none can pass for a line of the report itself."""
-    parts = _BREAKS.split(str(text)[: lines * width * 2])
-    shown = [MARGIN + one_line(part.expandtabs(4), width) for part in parts[:lines]]
+    parts = _BREAKS.split(str(text))
+    shown = [MARGIN + one_line(part[: width * 2].expandtabs(4), width) for part in parts[:lines]]
     left = len(parts) - lines
     return [*shown, f"{MARGIN}... ({left} more lines)"] if left > 0 else shown
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from queue import Empty
 from time import monotonic
 from typing import Any
 
@@ -30,19 +31,18 @@ from pytest_hillclimb.wiring.wire import WorkerPlan, decode_outcome, encode_plan
 from pytest_hillclimb.wiring.worker import INPUT
 
 _PROGRESS_EVERY_S = 30.0
-_GRACE_S = 1.0
+_GRACE_S = 4.0  # a little more than a worker gives to what it has in flight
 
 
 class Controller:
     """Hands the plan to workers, records what comes home, and closes the account at the end."""
-
-    abandoned = 0
 
     def __init__(self, config: pytest.Config, activation: Activation, loaded: LoadedCases, run: EvalRun) -> None:
         self.evals = run
         self.log = RunLog()
         self.stop_reason: str | None = None
         self.opened = False
+        self.abandoned = 0
         self._config = config
         self._activation = activation
         self._loaded = loaded
@@ -51,8 +51,9 @@ class Controller:
         self._begun: dict[str, float] = {}
         self._told_at = monotonic()
         self._exit: Outcome | None = None
-        if _max_failures(config) and config.option.maxschedchunk is None:
-            # Otherwise a worker goes on to pay for dozens of queued executions after the failure that ends the run.
+        self._interrupted = False
+        if config.option.maxschedchunk is None:
+            # Otherwise a worker goes on to pay for dozens of queued executions after whatever ends the run.
             config.option.maxschedchunk = 1
 
     # --- to the workers -----------------------------------------------------------------------------------------------
@@ -151,56 +152,72 @@ class Controller:
         """Take the outcomes for which a worker had no report to send."""
         output = getattr(node, "workeroutput", None) or {}
         for wire in output.get(INPUT, ()):
-            outcome = decode_outcome(wire)
-            if outcome.kind is Kind.EXIT:
-                self._exit = outcome
-            self._take(outcome)
+            self._take(decode_outcome(wire))
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
+    @pytest.hookimpl(wrapper=True, optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: Any, sched: Any) -> Iterator[None]:
         """Record that a worker died over an execution; whoever runs next may try it again."""
-        execution = self._execution(crashitem)
-        if execution is None:
-            return
+        entry = self.log.get(execution.key) if (execution := self._execution(crashitem)) is not None else None
+        if entry is None:
+            return (yield)
+        execution, name = entry.execution, report.node.gateway.id
         report.when = "setup"  # what pytest shows as E, and JUnit as an error
         report.location = (report.location[0], None, f"{execution.case.safe_id} rep{execution.rep}")
-        worker = getattr(getattr(report, "node", None), "gateway", None)
-        name = getattr(worker, "id", "a worker")
-        error = WorkerLost(f"{execution.label}: {name} died while running it; what it cost is not known")
-        began = self._begun.pop(crashitem, monotonic())
-        row = Account(execution).errors_row(error, classify(error), APP, latency_s=monotonic() - began)
-        self._take(
-            Outcome(
-                key=execution.key,
-                label=execution.label,
-                file_stem=execution.file_stem,
-                kind=Kind.FAILED,
-                row=row,
-                reason=str(error),
-            )
+        if entry.outcome is not None and entry.outcome.failure_class != WorkerLost.failure_class:
+            report.longrepr = f"{execution.label}: {name} died when the outcome had been recorded"
+            sched.mark_test_pending = _refuse  # pytest-rerunfailures would have the execution paid for again
+            try:
+                return (yield)
+            finally:
+                del sched.mark_test_pending
+        outcome = self._lost(execution, name, self._begun.pop(crashitem, None))
+        report.longrepr = f"{WorkerLost.failure_class}: {outcome.reason}"
+        self._take(outcome)
+        return (yield)
+
+    def _lost(self, execution: Execution, worker: str, began: float | None) -> Outcome:
+        how = "before it began it" if began is None else "while running it; what it cost is not known"
+        error = WorkerLost(f"{execution.label}: {worker} died {how}")
+        latency = 0.0 if began is None else monotonic() - began
+        return Outcome(
+            key=execution.key,
+            label=execution.label,
+            file_stem=execution.file_stem,
+            kind=Kind.FAILED,
+            row=Account(execution).errors_row(error, classify(error), APP, latency_s=latency),
+            reason=str(error),
         )
 
     def _take(self, outcome: Outcome) -> None:
-        if not self.opened or not self.log.note(outcome.key, outcome):
+        entry = self.log.get(outcome.key)
+        if not self.opened or entry is None:
             return
+        if entry.outcome is not None and entry.outcome.failure_class != WorkerLost.failure_class:
+            return
+        entry.outcome = outcome
         self.evals.writer.put(outcome)
         self.evals.writer.wait_for_room()
+        if outcome.kind is Kind.EXIT:
+            self._exit = outcome
+            self._stop(outcome.reason)
         if outcome.stops_run and outcome.row is not None:
             self._stop(f"{outcome.failure_class}: {outcome.row['error']}")
 
     def _execution(self, nodeid: str) -> Execution | None:
-        parts = nodeid.split("::")
+        parts = nodeid.split("@")[0].split("::")  # a group of --dist loadgroup stands behind an @
         return self._by_name.get((parts[-2], parts[-1])) if len(parts) >= 3 else None
 
     # --- the session --------------------------------------------------------------------------------------------------
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Iterator[None]:
-        """After an interrupt, still take what workers have sent already."""
+        """After an interrupt, still take what workers have sent, or send within a short grace."""
         try:
             return (yield)
-        except BaseException:
-            self._take_queued()
+        except BaseException as error:
+            self._interrupted = type(error) is KeyboardInterrupt  # xdist stops by an exception derived of it
+            if self.opened:
+                self._take_queued()
             raise
 
     @pytest.hookimpl(tryfirst=True)
@@ -208,10 +225,15 @@ class Controller:
         """Close the account."""
         if not self.opened:
             return
+        in_flight = {execution.key for nodeid in self._begun if (execution := self._execution(nodeid)) is not None}
+        self.abandoned = sum(entry.execution.key in in_flight for entry in self.log.untried)
         self.evals.close()
-        if self._exit is not None and self._exit.returncode is not None:
-            session.exitstatus = self._exit.returncode
-        elif self.evals.rescue or (self.stop_reason and self.log.untried):
+        if self._interrupted:
+            return
+        if self._exit is not None:
+            code = self._exit.returncode
+            session.exitstatus = pytest.ExitCode.INTERRUPTED if code is None else code
+        elif self.evals.rescue or self.stop_reason:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _stop(self, reason: str) -> None:
@@ -223,17 +245,24 @@ class Controller:
                 session.shouldstop = f"hillclimb: {one_line(reason, 200)}"
 
     def _take_queued(self) -> None:
+        """Take what comes from workers until none has anything in flight; they are given nothing more to run."""
         session: Any = self._config.pluginmanager.get_plugin("dsession")
+        up = len(session.sched.nodes) if session is not None and session.sched is not None else 0
         deadline = monotonic() + _GRACE_S
-        while session is not None and monotonic() < deadline:
+        while up and (self._begun or not session.queue.empty()):
             try:
                 name, event = session.queue.get(timeout=max(0.0, deadline - monotonic()))
-            except Exception:  # nothing more came in time
+            except Empty:
                 return
             if name == "testreport":
                 self.pytest_runtest_logreport(event["rep"])
+            elif name == "logstart":
+                self.pytest_runtest_logstart(event["nodeid"])
+            elif name == "logfinish":
+                self.pytest_runtest_logfinish(event["nodeid"])
             elif name == "workerfinished":
                 self.pytest_testnodedown(event["node"], None)
+            up -= name in ("workerfinished", "errordown")
 
     def _tell_progress(self) -> None:
         if self.opened and monotonic() - self._told_at >= _PROGRESS_EVERY_S:
@@ -241,8 +270,8 @@ class Controller:
             print_line(self._config, self.evals.progress_line())
 
 
-def _max_failures(config: pytest.Config) -> int:
-    return int(config.getoption("maxfail", 0) or 0)
+def _refuse(item: str) -> None:
+    raise NotImplementedError
 
 
 def _deselects(config: pytest.Config) -> bool:

@@ -35,6 +35,8 @@ from pytest_hillclimb.wiring.wire import WorkerPlan, case_fields, decode_plan, e
 INPUT = "hillclimb"
 """Key of the plan in ``workerinput``, and of outcomes without a report in ``workeroutput``."""
 
+_GRACE_S = 3.0
+
 
 class WorkerSession:
     """Runs the executions that the controller hands to this worker."""
@@ -44,6 +46,8 @@ class WorkerSession:
         self._plan = decode_plan(text)
         self._earlier = {outcome.key: outcome for outcome in self._plan.earlier}
         self._ended = threading.Condition()
+        self._awaited: Trial | None = None
+        self._late: list[Outcome] = []
         self._stop_reason: str | None = None
         self._routing = OutputRouting(config)
         self._engine = Engine(1, on_end=self._on_end, warn=lambda _: None)
@@ -73,9 +77,17 @@ class WorkerSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """End what is still running; what it is known to have cost goes home with the session's result."""
-        self._engine.close()
+        """Give what is in flight a short grace to end; what comes of it goes home with the session's result."""
+        self._engine.stop()
+        hurried = False
+        try:
+            self._engine.wait_idle(0.0 if self._is_orphaned() else _GRACE_S)
+        except KeyboardInterrupt:
+            hurried = True
+        self._engine.close(hurried=hurried)
         self._routing.stop()
+        output: dict[str, Any] = self._config.workeroutput  # type: ignore[attr-defined]
+        output[INPUT] = [encode_outcome(outcome) for outcome in self._late]
 
     def run(self, item: TrialItem) -> None:
         """Run the trial of an item and report what it ended as."""
@@ -87,19 +99,31 @@ class WorkerSession:
             item.wire = encode_outcome(item.outcome)
             item.outcome.transcript, item.outcome.attachments = None, {}
         if item.outcome.kind is Kind.EXIT:
-            self._send_at_end(item.outcome)
+            # Raised here, it would end this worker alone, and pytest-xdist take that for a crash.
+            self._stop_reason = self._stop_reason or item.outcome.reason
+            pytest.skip(f"the session was ended: {one_line(item.outcome.reason)}")
         self._presenter.present(item, item.outcome)
 
     def _carry_out(self, item: TrialItem) -> Outcome:
-        if self._stop_reason is None and self._orphaned():
+        if self._stop_reason is None and self._is_orphaned():
             self._stop_reason = "the controller is gone"
         if self._stop_reason is not None:
             pytest.skip(f"not run: {one_line(self._stop_reason)}")
         item.execution = self._whole(item.execution)
         trial = item.trial = item.trial or self._maker.make(item, self._engine)
         self._engine.need(trial)
+        return self._wait(trial)
+
+    def _wait(self, trial: Trial) -> Outcome:
         with self._ended:
-            self._ended.wait_for(lambda: trial.outcome is not None)
+            self._awaited = trial
+            try:
+                self._ended.wait_for(lambda: trial.outcome is not None)
+            except BaseException:
+                self._awaited = None
+                if trial.outcome is not None:
+                    self._late.append(trial.outcome)
+                raise
         if trial.outcome is None:
             raise RuntimeError("a trial ended without an outcome")
         return trial.outcome
@@ -118,7 +142,7 @@ class WorkerSession:
         kept = {name: fields[name] for name in names if name in fields}
         return replace(execution, case=case_of({**case_fields(execution.case), **kept}, in_memory=True))
 
-    def _orphaned(self) -> bool:
+    def _is_orphaned(self) -> bool:
         """Return whether the controller has died: what would be paid for now, nobody could record."""
         return os.getppid() != self._parent
 
@@ -127,14 +151,9 @@ class WorkerSession:
         with self._ended:
             if outcome is not None and outcome.stops_run and outcome.row is not None:
                 self._stop_reason = f"{outcome.failure_class}: {outcome.row['error']}"
-            if outcome is not None and self._engine.stopping():
-                self._send_at_end(outcome)
+            if outcome is not None and trial is not self._awaited:
+                self._late.append(outcome)  # its item was interrupted, so there will be no report
             self._ended.notify_all()
-
-    def _send_at_end(self, outcome: Outcome) -> None:
-        """Send an outcome for which there will be no report."""
-        output: dict[str, Any] = self._config.workeroutput  # type: ignore[attr-defined]
-        output.setdefault(INPUT, []).append(encode_outcome(outcome))
 
     def _reference(self, safe_id: str) -> str | None:
         if safe_id in self._plan.broken_references:

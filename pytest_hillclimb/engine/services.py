@@ -1,0 +1,25 @@
+"""What a trial needs of the engine around it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from pytest_hillclimb.engine.loop import AsyncCall
+    from pytest_hillclimb.engine.trial import Trial
+
+
+class Services(Protocol):
+    """The engine, as its trials see it."""
+
+    def watch(self, trial: Trial) -> None:
+        """Call ``trial.expire`` when its deadline passes."""
+
+    def start_call(self, call: AsyncCall, *, alone: bool) -> None:
+        """Start a coroutine on the common loop, or on a loop of its own."""
+
+    def stopping(self) -> bool:
+        """Return whether nothing more may be started, retries included."""
+
+    def ended(self, trial: Trial) -> None:
+        """Take note that *trial* has its outcome; called once for each trial."""
