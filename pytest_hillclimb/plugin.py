@@ -73,7 +73,8 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> None:
         holds_cases = b"pytest_hillclimb_load_cases" in file_path.read_bytes()
     else:
         holds_cases = file_path.name in config.getini("hillclimb_catalogs")
-    if holds_cases and outermost_eval_root(file_path.parent, config.rootpath) is not None:
+    named = any(file_path.is_relative_to(path) for path in _paths(config.args, config.invocation_params.dir))
+    if holds_cases and named and outermost_eval_root(file_path.parent, config.rootpath) is not None:
         config.stash.setdefault(_LEFT_ALONE, set()).add(str(file_path))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sysconfig
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 MAX_ERROR_CHARS = 100_000
 _MAX_FRAMES = 6
 _PACKAGE = str(Path(__file__).parent.parent)
+_STDLIB = sysconfig.get_path("stdlib") + "/"
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
@@ -52,4 +54,4 @@ def error_place(error: BaseException) -> list[str]:
 
 
 def _is_plumbing(filename: str) -> bool:
-    return "/pluggy/" in filename or "/tenacity/" in filename or filename.startswith("<frozen")
+    return filename.startswith("<") or any(part in filename for part in ("/site-packages/", "/dist-packages/", _STDLIB))

@@ -8,6 +8,7 @@ starts on its own have no trial; what they say goes wherever the stream sends it
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
@@ -94,3 +95,16 @@ class LogRouter(logging.Handler):
 def not_from_a_trial(record: logging.LogRecord) -> bool:
     """Log filter for handlers that collect the records of pytest's item in front."""
     return CURRENT.get() is None
+
+
+def outside_of_trials(emit: Callable[[logging.LogRecord], None]) -> Callable[[logging.LogRecord], None]:
+    """Return *emit* such that what it writes to a stream stays there, whichever trial the record is of."""
+
+    def outside(record: logging.LogRecord) -> None:
+        token = CURRENT.set(None)
+        try:
+            emit(record)
+        finally:
+            CURRENT.reset(token)
+
+    return outside

@@ -13,8 +13,8 @@ MARGIN = "| "
 
 
 def one_line(text: object, limit: int | None = None) -> str:
-    """Return *text* without escape sequences, control characters and line breaks, cut to *limit* characters."""
-    clean = _UNPRINTABLE.sub("\ufffd", _CONTROLS.sub("", _ESCAPES.sub("", str(text))))
+    """Return *text* on one line, without escape sequences and control characters, cut to *limit* characters."""
+    clean = _UNPRINTABLE.sub("\ufffd", _CONTROLS.sub("", _BREAKS.sub(" ", _ESCAPES.sub("", str(text)))))
     return clean if limit is None or len(clean) <= limit else clean[: limit - 3] + "..."
 
 

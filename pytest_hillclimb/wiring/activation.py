@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from glob import iglob
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,8 @@ def _usual_paths(config: pytest.Config) -> list[Path]:
     """Return what pytest collects when the command line names nothing."""
     base = config.invocation_params.dir
     if base == config.rootpath:
-        found = [path for pattern in config.getini("testpaths") for path in sorted(base.glob(pattern))]
+        patterns = [str(base / pattern) for pattern in config.getini("testpaths")]
+        found = [Path(os.path.abspath(path)) for pattern in patterns for path in sorted(iglob(pattern, recursive=True))]
         if found:
             return found
     return [base]

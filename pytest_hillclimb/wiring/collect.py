@@ -76,7 +76,7 @@ class TrialItem(pytest.Function):
         """Bind the item to its execution."""
         self.execution = execution
         line = _LINE.search(entry.position)
-        self._line = int(line[1]) - 1 if line else None
+        self._line = int(line[1]) - 1 if line else 0
         self.extra_keyword_matches.update((execution.case.id, *execution.case.tags))
         self.add_marker("hillclimb")
 
@@ -84,7 +84,7 @@ class TrialItem(pytest.Function):
         """Wait for the trial and report what it ended as."""
         self.config.stash[RUN_ITEM](self)
 
-    def reportinfo(self) -> tuple[Path, int | None, str]:
+    def reportinfo(self) -> tuple[Path, int, str]:
         """Return the place of the case in its file, and the name that headlines use."""
         return self.path, self._line, f"{self.execution.case.safe_id} {self.name}"
 

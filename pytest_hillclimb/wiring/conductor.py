@@ -20,6 +20,7 @@ from pytest_hillclimb.engine.outcome import Kind, Outcome
 from pytest_hillclimb.engine.trial import Trial
 from pytest_hillclimb.errors import RefusedError
 from pytest_hillclimb.report.terminal import one_line
+from pytest_hillclimb.schedule.plan import Key
 from pytest_hillclimb.wiring.activation import usage_error
 from pytest_hillclimb.wiring.collect import CaseFile, TrialItem
 from pytest_hillclimb.wiring.log import RunLog
@@ -46,6 +47,7 @@ class Conductor:
         self._config = config
         self._maker = TrialMaker(config, run.settings, run.state.raw, run.reference)
         self._routing = OutputRouting(config)
+        self._trials: dict[Key, Trial] = {}
         self._opened_until = -1
         self._session: pytest.Session | None = None
         self._max_red = _max_failures(config)
@@ -133,7 +135,7 @@ class Conductor:
 
     def _outcome(self, item: TrialItem) -> Outcome:
         engine = self._engine()
-        trial = item.trial = item.trial or self._maker.make(item, engine)
+        trial = item.trial = self._trial(item)
         if self._max_red:
             engine.allow(item.position + self.evals.settings.concurrency)
         if self.stop_reason is None:
@@ -165,16 +167,23 @@ class Conductor:
                 break
             position += 1
             if self._may_run_ahead(following):
-                following.trial = self._maker.make(following, self._engine())
+                following.trial = self._trial(following)
                 stretch.append(following.trial)
         self._opened_until = position
         self._engine().add(stretch)
 
     def _may_run_ahead(self, item: TrialItem) -> bool:
-        if item.trial is not None or item.execution.key in self.evals.recorded.rows:
+        if item.execution.key in self._trials or item.execution.key in self.evals.recorded.rows:
             return False
         marks = [mark for name in ("skip", "skipif", "xfail") for mark in item.iter_markers(name)]
         return not any(mark.name != "xfail" or mark.kwargs.get("run") is False for mark in marks)
+
+    def _trial(self, item: TrialItem) -> Trial:
+        """Return the one trial of an item's execution, which no second item or rerun pays for again."""
+        key = item.execution.key
+        if key not in self._trials:
+            self._trials[key] = self._maker.make(item, self._engine())
+        return self._trials[key]
 
     def _engine(self) -> Engine:
         if self.engine is None:

@@ -27,7 +27,7 @@ from pytest_hillclimb.wiring.failures import TrialRepr
 from pytest_hillclimb.wiring.log import RunLog
 from pytest_hillclimb.wiring.run import EvalRun
 from pytest_hillclimb.wiring.scope import print_line, print_scope
-from pytest_hillclimb.wiring.wire import WorkerPlan, decode_outcome, encode_plan
+from pytest_hillclimb.wiring.wire import VARIANT_PATH, WorkerPlan, decode_outcome, encode_plan
 from pytest_hillclimb.wiring.worker import INPUT
 
 _PROGRESS_EVERY_S = 30.0
@@ -144,7 +144,8 @@ class Controller:
             self._take(decode_outcome(wire))
         gist = report.__dict__.pop("hillclimb_gist", None)
         if gist is not None and isinstance(report.longrepr, str):
-            report.longrepr = TrialRepr(gist, report.longrepr.split("\n"))
+            path = one_line(os.path.relpath(self.evals.variant_path, self._config.invocation_params.dir))
+            report.longrepr = TrialRepr(gist, report.longrepr.replace(VARIANT_PATH, path).split("\n"))
         self._tell_progress()
 
     @pytest.hookimpl(optionalhook=True)

@@ -32,14 +32,21 @@ def check_names(plugin: object) -> None:
             raise HookError(f"{file_of(plugin)}: there is no hook {name}; did you mean {near[0]}?")
 
 
-def check_present(config: pytest.Config, eval_root: Path) -> None:
-    """Refuse an eval without a way to run or to grade its cases.
+def check_present(config: pytest.Config, files: Iterable[Path]) -> None:
+    """Refuse an eval without a way to run or to grade the cases of each of its *files*.
 
-    :raises HookError: naming the hook and the conftest to put it into
+    :raises HookError: naming the hook, and the conftest to put it into
     """
-    for name in hookspecs.MAIN_HOOKS:
-        if not implementations(config, name):
-            raise HookError(f"no conftest implements {name}(...); define it in {eval_root / 'conftest.py'}")
+    for path in files:
+        for name in hookspecs.MAIN_HOOKS:
+            if not any(_reaches(implementation.plugin, path) for implementation in implementations(config, name)):
+                raise HookError(f"no {name}(...) for the cases of {path}: define it in {path.parent / 'conftest.py'}")
+
+
+def _reaches(plugin: object, path: Path) -> bool:
+    """Return whether the hooks of a plugin are called for the cases of a file, which those of a conftest may not be."""
+    home = file_of(plugin)
+    return home is None or home.name != "conftest.py" or path.is_relative_to(home.parent)
 
 
 def implementations(config: pytest.Config, name: str) -> list[Any]:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from pytest_hillclimb.engine.output import LogRouter, StreamRouter, not_from_a_trial
+from pytest_hillclimb.engine.output import LogRouter, StreamRouter, not_from_a_trial, outside_of_trials
 
 _DEFAULT_FORMAT = "%(levelname)-8s %(name)s:%(filename)s:%(lineno)d %(message)s"
 
@@ -23,6 +23,7 @@ class OutputRouting:
             logging.Formatter(_ini(config, "log_format") or _DEFAULT_FORMAT, _ini(config, "log_date_format"))
         )
         self._filtered: list[logging.Handler] = []
+        self._freed: list[logging.Handler] = []
 
     def start(self) -> None:
         """Start routing."""
@@ -37,9 +38,13 @@ class OutputRouting:
                     if stream is not None:
                         self._streams.adopt(stream, name)
         for handler in logging.getLogger().handlers:
-            if type(handler).__name__ == "LogCaptureHandler" and handler not in self._filtered:
+            kind = type(handler).__name__
+            if kind == "LogCaptureHandler" and handler not in self._filtered:
                 handler.addFilter(not_from_a_trial)
                 self._filtered.append(handler)
+            elif kind == "_LiveLoggingStreamHandler" and handler not in self._freed:
+                handler.emit = outside_of_trials(handler.emit)  # type: ignore[assignment,method-assign]
+                self._freed.append(handler)
 
     def stop(self) -> None:
         """Leave streams and logging as they were."""
@@ -47,6 +52,8 @@ class OutputRouting:
         logging.getLogger().removeHandler(self._logs)
         for handler in self._filtered:
             handler.removeFilter(not_from_a_trial)
+        for handler in self._freed:
+            del handler.emit
 
 
 def _ini(config: pytest.Config, name: str) -> str | None:

@@ -25,7 +25,7 @@ from pytest_hillclimb.wiring.controller import Controller
 from pytest_hillclimb.wiring.gate import short
 from pytest_hillclimb.wiring.presenting import Reporting
 from pytest_hillclimb.wiring.run import EvalRun
-from pytest_hillclimb.wiring.scope import PlanOnly
+from pytest_hillclimb.wiring.scope import PlanOnly, typed_id
 
 _EXIT_PATIENCE_S = 3.0
 
@@ -61,10 +61,10 @@ class EvalSession:
         config, activation = session.config, self._activation
         settings = activation.settings
         try:
-            hooks.check_present(config, activation.eval_root)
             with FlowDir(settings.flow_base, settings.flow) as flow:
                 state = LoopState.parse(read_state(flow.find()))
             loaded = load(config, activation, state)
+            hooks.check_present(config, loaded.by_file)
             run = EvalRun(activation, state)
             if not config.option.collectonly:
                 run.look()
@@ -110,7 +110,7 @@ class EvalSession:
         owner = self._owner
         if owner is None or not owner.opened:
             return
-        terminalreporter.section(f"hillclimb: {owner.evals.settings.variant}")
+        terminalreporter.write_sep("=", f"hillclimb: {owner.evals.settings.variant}")
         for line in _table(owner, config):
             terminalreporter.write_line(line)
 
@@ -153,7 +153,7 @@ def _table(owner: Conductor | Controller, config: pytest.Config) -> list[str]:
     lines += metric_lines(means([*run.recorded.scores, *tally.scores]))
     lines += spend_lines(tally, owner.abandoned)
     if run.settings.fail_on == "error":
-        lines += missed_lines((e.nodeid, e.outcome.row if e.outcome else None) for e in log.missed)
+        lines += missed_lines((typed_id(config, e.nodeid), e.outcome.row if e.outcome else None) for e in log.missed)
     if log.earlier and not tally.to_run:
         lines.append("everything selected was recorded before, nothing was run; --hillclimb-fresh runs it again")
     if owner.stop_reason:

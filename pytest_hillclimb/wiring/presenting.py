@@ -109,7 +109,7 @@ class Reporting:
             report.start, report.duration = outcome.started, outcome.duration
             report.stop = outcome.started + outcome.duration
         if report.skipped and isinstance(report.longrepr, tuple):
-            report.longrepr = (str(item.path), (item.reportinfo()[1] or 0) + 1, report.longrepr[2])
+            report.longrepr = (str(item.path), item.reportinfo()[1] + 1, report.longrepr[2])
         if report.failed and call.excinfo is not None and isinstance(call.excinfo.value, NotMeasured):
             # What pytest shows as E and JUnit as an error is a failure outside of the call.
             report.when = "setup"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ class PlanOnly:
         print_scope(config, run, log)
         for entry in log.entries:
             state = "recorded" if entry.execution.key in run.recorded.rows else "to run"
-            print_line(config, f"  {state:<8}  {entry.nodeid}")
+            print_line(config, f"  {state:<8}  {typed_id(config, entry.nodeid)}")
         print_line(config, "hillclimb: --hillclimb-plan was given, nothing is run")
         return True
 
@@ -46,6 +47,12 @@ def print_line(config: pytest.Config, line: str) -> None:
     if reporter is not None:
         reporter.ensure_newline()
         reporter.write_line(line)
+
+
+def typed_id(config: pytest.Config, nodeid: str) -> str:
+    """Return a node id as it would be typed where pytest was started."""
+    path, separator, names = nodeid.partition("::")
+    return f"{os.path.relpath(config.rootpath / path, config.invocation_params.dir)}{separator}{names}"
 
 
 def _scope_lines(config: pytest.Config, run: EvalRun, log: RunLog) -> list[str]:

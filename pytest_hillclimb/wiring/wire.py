@@ -21,6 +21,9 @@ from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.jsonable import plain
 from pytest_hillclimb.model.settings import Settings
 
+VARIANT_PATH = "@hillclimb-variant@"
+"""Stands for the path of the variant in a worker's reports: only the controller knows where that is."""
+
 _LISTS = ("case",)
 
 

@@ -30,12 +30,13 @@ from pytest_hillclimb.wiring.hooks import load_cases
 from pytest_hillclimb.wiring.output import OutputRouting
 from pytest_hillclimb.wiring.presenting import Presenter, Reporting
 from pytest_hillclimb.wiring.trials import TrialMaker
-from pytest_hillclimb.wiring.wire import WorkerPlan, case_fields, decode_plan, encode_outcome
+from pytest_hillclimb.wiring.wire import VARIANT_PATH, WorkerPlan, case_fields, decode_plan, encode_outcome
 
 INPUT = "hillclimb"
 """Key of the plan in ``workerinput``, and of outcomes without a report in ``workeroutput``."""
 
 _GRACE_S = 3.0
+_LOOK_EVERY_S = 0.5
 
 
 class WorkerSession:
@@ -52,9 +53,9 @@ class WorkerSession:
         self._routing = OutputRouting(config)
         self._engine = Engine(1, on_end=self._on_end, warn=lambda _: None)
         self._maker = TrialMaker(config, self._plan.settings, self._plan.state, self._reference)
-        settings = self._plan.settings
-        self._presenter = Presenter(config, settings, settings.flow_path / settings.variant)
-        self._parent = os.getppid()
+        self._presenter = Presenter(config, self._plan.settings, config.invocation_params.dir / VARIANT_PATH)
+        # What pytest-xdist talks to the controller with is a plugin without a name.
+        self._home: Any = next(p for p in config.pluginmanager.get_plugins() if hasattr(p, "sendevent"))
         self._of_hooks: dict[str, Case] | None = None
 
     @pytest.hookimpl(tryfirst=True)
@@ -79,9 +80,9 @@ class WorkerSession:
     def pytest_sessionfinish(self) -> None:
         """Give what is in flight a short grace to end; what comes of it goes home with the session's result."""
         self._engine.stop()
-        hurried = False
+        hurried = self._is_orphaned()
         try:
-            self._engine.wait_idle(0.0 if self._is_orphaned() else _GRACE_S)
+            self._engine.wait_idle(0.0 if hurried else _GRACE_S)
         except KeyboardInterrupt:
             hurried = True
         self._engine.close(hurried=hurried)
@@ -118,7 +119,9 @@ class WorkerSession:
         with self._ended:
             self._awaited = trial
             try:
-                self._ended.wait_for(lambda: trial.outcome is not None)
+                while not self._ended.wait_for(lambda: trial.outcome is not None, _LOOK_EVERY_S):
+                    if self._is_orphaned():
+                        pytest.exit("the controller is gone")
             except BaseException:
                 self._awaited = None
                 if trial.outcome is not None:
@@ -143,8 +146,16 @@ class WorkerSession:
         return replace(execution, case=case_of({**case_fields(execution.case), **kept}, in_memory=True))
 
     def _is_orphaned(self) -> bool:
-        """Return whether the controller has died: what would be paid for now, nobody could record."""
-        return os.getppid() != self._parent
+        """Return whether the controller has gone: what would be paid for now, nobody could record."""
+        channel = self._home.channel
+        try:
+            channel.waitclose(0)
+        except channel.TimeoutError:
+            return False
+        except Exception:  # says how the connection was lost
+            pass
+        self._home.sendevent = lambda *_, **__: None  # would fail, and leave a traceback on the terminal
+        return True
 
     def _on_end(self, trial: Trial) -> None:
         outcome = trial.outcome
