@@ -78,6 +78,11 @@ class Engine:
         """How many calls of user code did not end with their trial, or were lost with a blocked loop."""
         return len(self._left_behind) + self._loops.lost
 
+    @property
+    def left_calls(self) -> bool:
+        """Whether any trial ended before its calls of user code were known to have ended."""
+        return bool(self._timed_out)
+
     def add(self, trials: Iterable[Trial]) -> None:
         """Queue trials, to be started as lanes become free."""
         with self._changed:

@@ -16,6 +16,7 @@ import os
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
+from weakref import WeakSet
 
 from filelock import lock_descriptor, unlock_descriptor
 
@@ -25,6 +26,7 @@ from pytest_hillclimb.flow.layout import LOCK
 from pytest_hillclimb.flow.safe import SafeDir, refused, write_all
 
 _TRIES = 10
+_held: WeakSet[VariantLock] = WeakSet()
 
 
 class VariantLock:
@@ -32,6 +34,7 @@ class VariantLock:
 
     def __init__(self, fd: int) -> None:
         self._fd: int | None = fd
+        _held.add(self)
 
     @classmethod
     def acquire(cls, directory: SafeDir) -> Self:
@@ -61,6 +64,12 @@ class VariantLock:
             unlock_descriptor(fd)
             os.close(fd)
 
+    def forget(self) -> None:
+        """In a forked child: close the descriptor, which would keep the lock beyond its owner's death."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            os.close(fd)
+
     def __enter__(self) -> Self:
         return self
 
@@ -68,6 +77,14 @@ class VariantLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+def _forget_all() -> None:
+    for lock in list(_held):
+        lock.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
 
 
 def _take(fd: int, directory: SafeDir) -> bool:

@@ -97,18 +97,23 @@ class Recorder:
         self._keep_elsewhere(line)
 
     def _keep_elsewhere(self, line: bytes) -> None:
-        if self.rescue is None:
-            fd, self.rescue = tempfile.mkstemp(prefix="hillclimb-rows-", suffix=".jsonl")
-            os.close(fd)
-        with open(self.rescue, "ab") as file:
-            file.write(line + b"\n")
+        try:
+            if self.rescue is None:
+                fd, self.rescue = tempfile.mkstemp(prefix="hillclimb-rows-", suffix=".jsonl")
+                os.close(fd)
+            with open(self.rescue, "ab") as file:
+                file.write(line + b"\n")
+        except OSError as error:
+            self.rescue = self.rescue or "no file at all"
+            self.warnings.append(f"no disk took this row ({error.strerror}): {line.decode()}")
 
     def _write_trace(self, outcome: Outcome, row: dict[str, Any]) -> None:
-        if outcome.transcript is None:
-            return
         name = f"{outcome.file_stem}.json"
         try:
-            _write(self._traces, name, encode_turns(outcome.transcript))
+            if outcome.transcript is None:
+                self._traces.remove(name)  # one that a killed run left is not this row's
+            else:
+                _write(self._traces, name, encode_turns(outcome.transcript))
         except (OSError, RefusedError) as error:
             row["meta"] = {**(row.get("meta") or {}), "trace_error": str(error)}
             self.warnings.append(f"{outcome.label}: the trace could not be written: {error}")

@@ -43,8 +43,9 @@ def freeze_reference(ref_dir: SafeDir, safe_id: str, output: Any) -> bool:
     :param output: text, kept verbatim, or plain JSON data, kept as compact JSON
     :return: whether it was written
     :raises OSError: if it could not be written; nothing is left of it then
+    :raises UnsafePathError: if what is there is a link or no regular file, which no later round could read
     """
-    if any(ref_dir.exists(safe_id + suffix) for suffix in REF_SUFFIXES):
+    if any(ref_dir.check(safe_id + suffix) is not None for suffix in REF_SUFFIXES):
         return False
     ref_dir.replace(safe_id, encode(output if isinstance(output, str) else compact(output)))
     return True

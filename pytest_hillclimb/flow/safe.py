@@ -157,6 +157,14 @@ class SafeDir:
             self._discard(temporary)
             raise
 
+    def remove(self, name: str) -> None:
+        """Remove a file, or the link that stands in its place; nothing happens if there is none.
+
+        :raises OSError: if it cannot be removed
+        """
+        if self.exists(name):
+            os.unlink(name, dir_fd=self.fd)
+
     def exists(self, name: str) -> bool:
         """Return whether there is anything of that name, a dangling link included."""
         return self._look(name) is not None

@@ -105,17 +105,18 @@ class Writer:
             outcome = self._queue.popleft()
             with self._failing():
                 self._recorder.record(outcome)
-            self._on_recorded(outcome)
+            with self._failing():
+                self._on_recorded(outcome)
             if self._waiting:
                 with self._recorded:
                     self._recorded.notify_all()
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Report a failed write instead of raising it on this thread."""
+        """Report what goes wrong instead of raising it: without this thread, nobody's wait would end."""
         try:
             yield
-        except WriteError as error:
+        except Exception as error:
             if not self._failed:
                 self._failed = True
-                self._on_failure(error.message)
+                self._on_failure(error.message if isinstance(error, WriteError) else f"{type(error).__name__}: {error}")

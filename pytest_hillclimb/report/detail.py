@@ -9,7 +9,7 @@ from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.jsonable import compact
 from pytest_hillclimb.report.terminal import MARGIN, block, one_line
 
-_LABEL_WIDTH = 11
+_LABEL_WIDTH = 14
 
 
 def missed(case: Case, row: Mapping[str, Any], output: object, trace: str | None) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pytest_hillclimb.model.rows import Row
 from pytest_hillclimb.report.detail import missed_gist
 from pytest_hillclimb.report.tally import Tally
-from pytest_hillclimb.report.terminal import one_line
+from pytest_hillclimb.report.terminal import one_line, plural
 from pytest_hillclimb.stats.means import Mean
 
 _LISTED = 20
@@ -58,10 +58,7 @@ def metric_lines(metrics: Mapping[str, Mean]) -> list[str]:
     if not metrics:
         return []
     width = max(10, *(len(one_line(name, 40)) for name in metrics))
-    return [
-        f"{one_line(name, 40):<{width}} mean {mean.value:.3f}  n={mean.cases} cases, {mean.rows} rows"
-        for name, mean in metrics.items()
-    ]
+    return [f"{one_line(name, 40):<{width}} mean {mean.value:.3f}  n={_basis(mean)}" for name, mean in metrics.items()]
 
 
 def spend_lines(tally: Tally, abandoned: int) -> list[str]:
@@ -74,8 +71,12 @@ def spend_lines(tally: Tally, abandoned: int) -> list[str]:
     if tally.retries or tally.judge_retries:
         lines.append(f"retries    {tally.retries} app, {tally.judge_retries} judge")
     if abandoned:
-        lines.append(f"abandoned  {abandoned} calls did not end with their trial; they may still cost money")
+        lines.append(f"abandoned  {plural(abandoned, 'call')} did not end with the trial, and may still cost money")
     return lines
+
+
+def _basis(mean: Mean) -> str:
+    return f"{plural(mean.cases, 'case')}, {plural(mean.rows, 'row')}"
 
 
 def _verdicts(passed: int, missed: int, total: int, missed_word: str) -> str:

@@ -29,3 +29,8 @@ def block(text: object, *, lines: int = 12, width: int = 200) -> list[str]:
 def multiline(text: str) -> str:
     """Return captured output as safe lines, line breaks kept."""
     return "\n".join(one_line(part.expandtabs(8)) for part in _BREAKS.split(text))
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun, such as ``1 case`` or ``3 cases``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

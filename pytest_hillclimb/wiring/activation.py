@@ -6,9 +6,11 @@ All of it happens before a conftest is imported, so a refusal leaves no trace of
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from glob import iglob
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,7 @@ def activate(config: pytest.Config, args: list[str]) -> bool:
         if root is None:
             return False
         _refuse_each(namespace)
+        _refuse_hidden_ini(config)
         settings = resolve_settings(config)
         harness, approving = pass_gate(config, settings, root)
     except RefusedError as error:
@@ -105,7 +108,7 @@ def _flow_base(config: pytest.Config) -> Path:
 
 def _refuse_in_addopts(config: pytest.Config) -> None:
     """An approval is a person's act: standing options must not give it."""
-    standing = [*config.getini("addopts"), *os.environ.get("PYTEST_ADDOPTS", "").split()]
+    standing = [*config.getini("addopts"), *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))]
     if any(str(word).split("=")[0] == options.APPROVE for word in standing):
         raise OptionError(f"{options.APPROVE} must be typed, not set in addopts or PYTEST_ADDOPTS")
 
@@ -113,6 +116,20 @@ def _refuse_in_addopts(config: pytest.Config) -> None:
 def _refuse_each(namespace: Any) -> None:
     if getattr(namespace, "dist", "no") == "each":
         raise OptionError("--dist each would run and pay for every execution once per worker; use --dist load")
+
+
+def _refuse_hidden_ini(config: pytest.Config) -> None:
+    """Refuse what makes pytest overlook the project's ini file.
+
+    Before plugins are loaded, pytest takes the value of an unknown option for a test path, and looks for an ini file
+    around it. With a flow outside of the project it finds none, and rootdir and harness are other ones.
+    """
+    words = [str(word) for word in config.invocation_params.args]
+    for flag, value in pairwise(words):
+        path = Path(os.path.abspath(config.invocation_params.dir / value))
+        outside = not path.is_relative_to(config.invocation_params.dir)
+        if flag == "--hillclimb-flow" and config.inipath is None and outside and path.exists():
+            raise OptionError(f"write --hillclimb-flow={value} in one word: apart, pytest looks for its ini file there")
 
 
 def _starting_points(config: pytest.Config, args: list[str], *, by_option: bool) -> list[Path]:

@@ -44,6 +44,7 @@ class Conductor:
         self.engine: Engine | None = None
         self.log = RunLog()
         self.abandoned = 0
+        self.may_hold_exit = False
         self._config = config
         self._maker = TrialMaker(config, run.settings, run.state.raw, run.reference)
         self._routing = OutputRouting(config)
@@ -83,7 +84,7 @@ class Conductor:
         self.engine.close(hurried=self._hurried)
         self.evals.close()
         self._routing.stop()
-        self.abandoned = self.engine.abandoned
+        self.abandoned, self.may_hold_exit = self.engine.abandoned, self.engine.left_calls
         if session.exitstatus == 0 and (self.evals.rescue or (self.stop_reason and self.log.untried)):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from typing import Any
@@ -28,6 +29,7 @@ from pytest_hillclimb.wiring.run import EvalRun
 from pytest_hillclimb.wiring.scope import PlanOnly, typed_id
 
 _EXIT_PATIENCE_S = 3.0
+_LOOK_EVERY_S = 0.2
 
 
 def register(config: pytest.Config, activation: Activation) -> None:
@@ -117,7 +119,7 @@ class EvalSession:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """See to it that the process ends although calls of user code were left behind."""
-        if self._owner is not None and self._owner.abandoned:
+        if isinstance(self._owner, Conductor) and self._owner.may_hold_exit:
             threading.Thread(target=_end_process, args=(session,), name="hillclimb-exit", daemon=True).start()
 
     def _notes(self, config: pytest.Config) -> list[str]:
@@ -170,7 +172,13 @@ def _relative(config: pytest.Config, path: Any) -> str:
 
 
 def _end_process(session: pytest.Session) -> None:
-    """End the process a little after its main thread, if threads of abandoned calls keep it from ending."""
-    threading.main_thread().join()
+    """End the process a little after its main thread, if threads of abandoned calls keep it from ending.
+
+    Such threads may belong to the user's own executors, which Python joins at its exit.
+    """
+    while threading.main_thread().is_alive() and not getattr(threading, "_SHUTTING_DOWN", False):
+        time.sleep(_LOOK_EVERY_S)
     time.sleep(_EXIT_PATIENCE_S)
+    sys.stdout.flush()
+    sys.stderr.flush()
     os._exit(int(session.exitstatus))

@@ -16,7 +16,7 @@ import pytest
 
 import pytest_hillclimb
 from pytest_hillclimb.engine.outcome import Kind, Outcome
-from pytest_hillclimb.errors import HillclimbError
+from pytest_hillclimb.errors import HillclimbError, RefusedError, WriteError
 from pytest_hillclimb.flow.layout import BASELINE, PROGRESS, REF, RESULTS, TRACES, FlowDir
 from pytest_hillclimb.flow.lock import VariantLock
 from pytest_hillclimb.flow.recorded import Recorded, read_recorded
@@ -98,7 +98,10 @@ class EvalRun:
         self._lock = VariantLock.acquire(directory)
         self.look()
         write_run(directory, self._facts(selection))
-        self._recorder = Recorder(self._flow, self.settings.variant)
+        try:
+            self._recorder = Recorder(self._flow, self.settings.variant)
+        except WriteError as error:
+            raise RefusedError(error.message) from None
         self._writer = Writer(
             self._recorder, on_recorded=self._on_recorded, on_failure=on_failure, on_progress=self.save_progress
         )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_hillclimb.model.settings import Settings
-from pytest_hillclimb.report.terminal import one_line
+from pytest_hillclimb.report.terminal import one_line, plural
 from pytest_hillclimb.wiring.collect import LOADED, TrialItem
 from pytest_hillclimb.wiring.log import RunLog
 from pytest_hillclimb.wiring.run import EvalRun
@@ -60,8 +60,8 @@ def _scope_lines(config: pytest.Config, run: EvalRun, log: RunLog) -> list[str]:
     recorded = sum(entry.execution.key in run.recorded.rows for entry in log.entries)
     cases = len(loaded.entries)
     lines = [
-        f"hillclimb: {cases} {'case' if cases == 1 else 'cases'} x {settings.reps} {_reps(settings.reps)} = "
-        f"{len(loaded.executions)} executions, {len(log)} selected: "
+        f"hillclimb: {plural(cases, 'case')} x {plural(settings.reps, 'rep')} = "
+        f"{plural(len(loaded.executions), 'execution')}, {len(log)} selected: "
         f"{recorded} recorded, {len(log) - recorded} to run",
         f"hillclimb: variant {settings.variant}, model {one_line(settings.model or 'not asked for')}, "
         f"{_width(config, settings)}, ceiling {_ceiling(settings.timeout)}",
@@ -78,13 +78,9 @@ def _scope_lines(config: pytest.Config, run: EvalRun, log: RunLog) -> list[str]:
     return [*lines, *(f"hillclimb: note: {one_line(note)}" for note in notes)]
 
 
-def _reps(count: int) -> str:
-    return "rep" if count == 1 else "reps"
-
-
 def _width(config: pytest.Config, settings: Settings) -> str:
     workers = len(config.option.tx or ()) if config.pluginmanager.has_plugin("dsession") else 0
-    return f"{workers} workers with one trial each" if workers else f"concurrency {settings.concurrency}"
+    return f"{plural(workers, 'worker')} with one trial each" if workers else f"concurrency {settings.concurrency}"
 
 
 def _ceiling(seconds: float) -> str:
