@@ -9,7 +9,7 @@ and none once enough have failed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from time import monotonic
 from typing import Any
 
@@ -55,7 +55,7 @@ class Conductor:
         self._reds = 0
         self._exit: Outcome | None = None
         self._told_at = 0.0
-        self._hurried = False
+        self.hurried = False
 
     # --- the session --------------------------------------------------------------------------------------------------
 
@@ -81,9 +81,10 @@ class Conductor:
         """Close the account: what is in flight has had its grace, what has ended is on disk."""
         if self.engine is None:
             return
-        self.engine.close(hurried=self._hurried)
-        self.evals.close()
-        self._routing.stop()
+        with suppress(KeyboardInterrupt), self.evals.interrupts.held():  # the session ends anyway
+            self.engine.close(hurried=self.hurried)
+            self._routing.stop()
+            self.evals.close()
         self.abandoned, self.may_hold_exit = self.engine.abandoned, self.engine.left_calls
         if session.exitstatus == 0 and (self.evals.rescue or (self.stop_reason and self.log.untried)):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -114,12 +115,13 @@ class Conductor:
         """Start nothing more, and give what is in flight a short grace to end and be recorded."""
         if self.engine is None:
             return
-        self.engine.stop()
-        try:
-            self.engine.wait_idle(_GRACE_S)
-        except KeyboardInterrupt:
-            self._hurried = True
-            raise
+        with self.evals.interrupts.held():
+            self.engine.stop()
+            deadline = monotonic() + _GRACE_S
+            while not self.engine.wait_idle(_WAIT_S) and monotonic() < deadline:
+                if self.evals.interrupts.pending:
+                    self.hurried = True
+                    break
 
     # --- one item -----------------------------------------------------------------------------------------------------
 
@@ -131,7 +133,8 @@ class Conductor:
                 self.log.note(item.execution.key, item.outcome)
         if item.outcome is None:
             self._routing.adopt()
-            item.outcome = self._outcome(item)
+            with self.evals.interrupts.held():
+                item.outcome = self._outcome(item)
         Presenter(self._config, self.evals.settings, self.evals.variant_path).present(item, item.outcome)
 
     def _outcome(self, item: TrialItem) -> Outcome:
@@ -153,6 +156,8 @@ class Conductor:
                 return outcome
             if self.stop_reason is not None and not trial.taken:
                 pytest.skip(f"not run: {one_line(self.stop_reason)}")
+            if self.evals.interrupts.pending:
+                raise KeyboardInterrupt
             self.evals.writer.wait_until(lambda: trial.outcome is not None and trial.outcome.recorded, _WAIT_S)
             self._tell_progress()
 

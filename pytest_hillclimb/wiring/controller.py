@@ -195,9 +195,10 @@ class Controller:
             return
         if entry.outcome is not None and entry.outcome.failure_class != WorkerLost.failure_class:
             return
-        entry.outcome = outcome
-        self.evals.writer.put(outcome)
-        self.evals.writer.wait_for_room()
+        with self.evals.interrupts.held():
+            entry.outcome = outcome
+            self.evals.writer.put(outcome)
+            self.evals.writer.wait_for_room()
         if outcome.kind is Kind.EXIT:
             self._exit = outcome
             self._stop(outcome.reason)

@@ -120,7 +120,8 @@ class EvalSession:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """See to it that the process ends although calls of user code were left behind."""
         if isinstance(self._owner, Conductor) and self._owner.may_hold_exit:
-            threading.Thread(target=_end_process, args=(session,), name="hillclimb-exit", daemon=True).start()
+            patience = 0.0 if self._owner.hurried else _EXIT_PATIENCE_S
+            threading.Thread(target=_end_process, args=(session, patience), name="hillclimb-exit", daemon=True).start()
 
     def _notes(self, config: pytest.Config) -> list[str]:
         harness = self._activation.harness
@@ -171,14 +172,14 @@ def _relative(config: pytest.Config, path: Any) -> str:
     return one_line(os.path.relpath(path, config.invocation_params.dir))
 
 
-def _end_process(session: pytest.Session) -> None:
+def _end_process(session: pytest.Session, patience: float) -> None:
     """End the process a little after its main thread, if threads of abandoned calls keep it from ending.
 
     Such threads may belong to the user's own executors, which Python joins at its exit.
     """
     while threading.main_thread().is_alive() and not getattr(threading, "_SHUTTING_DOWN", False):
         time.sleep(_LOOK_EVERY_S)
-    time.sleep(_EXIT_PATIENCE_S)
+    time.sleep(patience)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(int(session.exitstatus))

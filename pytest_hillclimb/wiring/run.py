@@ -30,7 +30,7 @@ from pytest_hillclimb.model.state import LoopState
 from pytest_hillclimb.report.tally import Tally
 from pytest_hillclimb.schedule.plan import Execution
 from pytest_hillclimb.wiring.activation import Activation
-from pytest_hillclimb.wiring.signals import Termination
+from pytest_hillclimb.wiring.signals import Interrupts
 
 
 class EvalRun:
@@ -47,7 +47,7 @@ class EvalRun:
         self._read_from = FlowDir(self.settings.flow_base, self.settings.flow)
         self._flow = self._read_from
         self._references: SafeDir | None = None
-        self._termination = Termination()
+        self.interrupts = Interrupts()
         self._lock: VariantLock | None = None
         self._recorder: Recorder | None = None
         self._writer: Writer | None = None
@@ -105,7 +105,7 @@ class EvalRun:
         self._writer = Writer(
             self._recorder, on_recorded=self._on_recorded, on_failure=on_failure, on_progress=self.save_progress
         )
-        self._termination.install()
+        self.interrupts.install()
         self.started_at = monotonic()
 
     def reference(self, safe_id: str) -> str | None:
@@ -164,7 +164,7 @@ class EvalRun:
                 self.warnings.append(moved)
         if self._lock is not None:
             self._lock.release()
-        self._termination.remove()
+        self.interrupts.remove()
         self._flow.close()
         self._read_from.close()
 
