@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sysconfig
 import traceback
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,20 @@ _STDLIB = sysconfig.get_path("stdlib") + "/"
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the exception and what it was raised from, outermost first, each once."""
+    """Yield the exception and what it was raised from or groups, outermost first, each once."""
     seen: set[int] = set()
-    current: BaseException | None = error
-    while current is not None and id(current) not in seen:
+    waiting: deque[BaseException] = deque([error])
+    while waiting:
+        current = waiting.popleft()
+        if id(current) in seen:
+            continue
         seen.add(id(current))
         yield current
-        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+        if isinstance(current, BaseExceptionGroup):
+            waiting.extend(current.exceptions)
+        source = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+        if source is not None:
+            waiting.append(source)
 
 
 def attribute(value: object, *path: str) -> Any:

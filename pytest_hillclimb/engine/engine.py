@@ -14,6 +14,7 @@ from pytest_hillclimb.engine.trial import Trial
 
 _COUNT_AFTER_S = 1.0  # a call that has not ended this long after its trial counts as abandoned
 _CLOSE_PATIENCE_S = 1.0
+_HURRIED_PATIENCE_S = 0.1
 _ASK_AGAIN_S = 0.02
 
 
@@ -141,7 +142,7 @@ class Engine:
             trial.give_up()
             self._expired[trial] = _still_running(trial, lane, call)
         self._supervisor.close()
-        self._loops.close(0.0 if hurried else _CLOSE_PATIENCE_S)
+        self._loops.close(_HURRIED_PATIENCE_S if hurried else _CLOSE_PATIENCE_S)
         for trial in list(self._expired):
             self._count(trial)
         for trial in self._timed_out:

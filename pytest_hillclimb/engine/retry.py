@@ -89,7 +89,7 @@ class RetryPolicy:
         self.failed_try = _error(state)
 
     def _sleep(self, seconds: float) -> None:
-        if not self._wake.wait(seconds) and self.failed_try is not None:
+        if not self._wake.wait(min(seconds, threading.TIMEOUT_MAX)) and self.failed_try is not None:
             error, self.failed_try = self.failed_try, None
             self._on_retry(error)
 

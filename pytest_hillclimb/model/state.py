@@ -77,3 +77,10 @@ def _sha(raw: Mapping[str, Any]) -> str | None:
 
 def _kind(value: object) -> str:
     return "null" if value is None else f"a {type(value).__name__}"
+
+
+def read_only(value: Any) -> Any:
+    """Return JSON data that nobody can change for others: mappings as read-only views, lists as tuples."""
+    if isinstance(value, Mapping):
+        return MappingProxyType({key: read_only(item) for key, item in value.items()})
+    return tuple(read_only(item) for item in value) if isinstance(value, list) else value

@@ -11,6 +11,7 @@ from pytest_hillclimb.engine.app import App
 from pytest_hillclimb.engine.engine import Engine
 from pytest_hillclimb.engine.trial import Trial
 from pytest_hillclimb.model.settings import Settings
+from pytest_hillclimb.model.state import read_only
 from pytest_hillclimb.wiring import hooks
 from pytest_hillclimb.wiring.collect import CaseFile, TrialItem
 
@@ -32,7 +33,7 @@ class TrialMaker:
     ) -> None:
         self._config = config
         self._settings = settings
-        self._state = state
+        self._state = read_only(state)
         self._reference = reference
         self._apps: dict[CaseFile, App] = {}
 
