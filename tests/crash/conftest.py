@@ -1,0 +1,27 @@
+"""What the crash tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from crash_project import Forge, NewProject, Project
+
+
+@pytest.fixture
+def new_project(tmp_path: Path, forge: Forge) -> NewProject:
+    """Return a function that makes a project with an eval whose conftest has the given source."""
+    numbers = iter(range(1000))
+
+    def make(conftest: str) -> Project:
+        return Project(tmp_path / f"project{next(numbers)}", forge, conftest)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def forge() -> Iterator[Forge]:
+    forge = Forge()
+    yield forge
+    forge.close()
