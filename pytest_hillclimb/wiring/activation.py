@@ -47,9 +47,6 @@ def activate(config: pytest.Config, args: list[str]) -> bool:
     :param args: pytest's command line, to which ini paths are added
     :raises pytest.UsageError: when the session must not run
     """
-    from pytest_hillclimb.wiring.gate import pass_gate
-    from pytest_hillclimb.wiring.plugin import register
-
     namespace = config.known_args_namespace
     try:
         given = options.given_run_options(namespace)
@@ -58,6 +55,10 @@ def activate(config: pytest.Config, args: list[str]) -> bool:
         root = _eval_root(config, starts, by_option=bool(given))
         if root is None:
             return False
+        # Not before it is certain that evals run: these bring in all that is heavy.
+        from pytest_hillclimb.wiring.gate import pass_gate
+        from pytest_hillclimb.wiring.plugin import register
+
         _refuse_each(namespace)
         _refuse_hidden_ini(config)
         settings = resolve_settings(config)

@@ -7,7 +7,7 @@ the execution it was running: an errors row says so.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from queue import Empty
 from time import monotonic
 from typing import Any
@@ -18,7 +18,7 @@ from pytest_hillclimb.engine.account import APP, Account
 from pytest_hillclimb.engine.classify import classify
 from pytest_hillclimb.engine.ends import WorkerLost
 from pytest_hillclimb.engine.outcome import Kind, Outcome
-from pytest_hillclimb.errors import HillclimbError, OptionError, RefusedError
+from pytest_hillclimb.errors import OptionError, RefusedError
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.schedule.plan import Execution
 from pytest_hillclimb.wiring.activation import Activation, usage_error
@@ -27,7 +27,7 @@ from pytest_hillclimb.wiring.failures import TrialRepr
 from pytest_hillclimb.wiring.log import RunLog
 from pytest_hillclimb.wiring.run import EvalRun
 from pytest_hillclimb.wiring.scope import print_line, print_scope
-from pytest_hillclimb.wiring.wire import VARIANT_PATH, WorkerPlan, decode_outcome, encode_plan
+from pytest_hillclimb.wiring.wire import VARIANT_PATH, decode_outcome, encode_plan, plan_of
 from pytest_hillclimb.wiring.worker import INPUT
 
 _PROGRESS_EVERY_S = 30.0
@@ -62,8 +62,16 @@ class Controller:
     def pytest_configure_node(self, node: Any) -> None:
         """Give a worker, or its replacement, the plan of the session."""
         if self._plan is None:
-            self._plan = encode_plan(self._worker_plan())
+            self._plan = encode_plan(plan_of(self._config, self._activation, self._loaded, self.evals))
         node.workerinput[INPUT] = self._plan
+
+    @pytest.hookimpl(wrapper=True, optionalhook=True)
+    def pytest_xdist_make_scheduler(self) -> Generator[None, Any, Any]:
+        """Mend the schedulers that hand out whole scopes."""
+        scheduler = yield
+        if hasattr(scheduler, "assigned_work"):
+            scheduler.__class__ = type("MendedScheduling", (_ScopesOfTheLost, type(scheduler)), {})
+        return scheduler
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
@@ -95,36 +103,6 @@ class Controller:
                 log.note(entry.execution.key, earlier)
         run.tally.to_run = len(log.untried)
         print_scope(self._config, run, log)
-
-    def _worker_plan(self) -> WorkerPlan:
-        run, config = self.evals, self._config
-        rootdir, base = config.rootpath, config.invocation_params.dir
-        references: dict[str, str | None] = {}
-        broken: dict[str, str] = {}
-        to_run = [e for e in self._loaded.executions if e.key not in run.recorded.rows]
-        if not run.settings.is_baseline:
-            for safe_id in {execution.case.safe_id for execution in to_run}:
-                try:
-                    references[safe_id] = run.reference(safe_id)
-                except HillclimbError as error:
-                    broken[safe_id] = error.message
-        earlier = [outcome for e in self._loaded.executions if (outcome := run.earlier_outcome(e)) is not None]
-        return WorkerPlan(
-            settings=run.settings,
-            state=run.state.raw,
-            rootdir=str(rootdir),
-            eval_root=str(self._activation.eval_root),
-            arguments=[_relative(argument, base, rootdir) for argument in config.args],
-            python_path=[str(path) for path in config.getini("pythonpath")],
-            files=[
-                (os.path.relpath(path, rootdir), [entry for entry, _ in found])
-                for path, found in self._loaded.by_file.items()
-            ],
-            in_memory={},
-            earlier=earlier,
-            references=references,
-            broken_references=broken,
-        )
 
     # --- from the workers ---------------------------------------------------------------------------------------------
 
@@ -166,7 +144,7 @@ class Controller:
         report.location = (report.location[0], None, f"{execution.case.safe_id} rep{execution.rep}")
         if entry.outcome is not None and entry.outcome.failure_class != WorkerLost.failure_class:
             report.longrepr = f"{execution.label}: {name} died when the outcome had been recorded"
-            sched.mark_test_pending = _refuse  # pytest-rerunfailures would have the execution paid for again
+            sched.mark_test_pending = lambda item: None  # would have it paid for again
             try:
                 return (yield)
             finally:
@@ -272,14 +250,37 @@ class Controller:
             print_line(self._config, self.evals.progress_line())
 
 
-def _refuse(item: str) -> None:
-    raise NotImplementedError
+class _ScopesOfTheLost:
+    """What becomes of the scopes of a worker that dies, under ``--dist`` loadscope, loadfile and loadgroup.
+
+    By itself pytest-xdist has the item run again that the worker died of, which pays for it time and again, and waits
+    for ever if the scopes that remain are small.
+    """
+
+    assigned_work: dict[Any, dict[str, dict[str, bool]]]
+    registered_collections: dict[Any, Any]
+
+    def remove_node(self, node: Any) -> str | None:
+        """Give up the item that was being run; hand on what is left of the others."""
+        work = self.assigned_work[node]
+        lost = next(((unit, item) for unit in work.values() for item, done in unit.items() if not done), None)
+        if lost is not None:
+            lost[0][lost[1]] = True
+        for scope in [scope for scope, unit in work.items() if all(unit.values())]:
+            del work[scope]
+        super().remove_node(node)  # type: ignore[misc]
+        return lost[1] if lost is not None else None
+
+    def schedule(self) -> None:
+        """Give each worker two scopes to start with, also one that is started in place of another."""
+        super().schedule()  # type: ignore[misc]
+        for node in self.assigned_work:
+            self._reschedule(node)
+
+    def _reschedule(self, node: Any) -> None:
+        if node in self.registered_collections:  # else it is only starting
+            super()._reschedule(node)  # type: ignore[misc]
 
 
 def _deselects(config: pytest.Config) -> bool:
     return any(config.getoption(name, None) for name in ("keyword", "markexpr", "deselect"))
-
-
-def _relative(argument: object, base: Any, rootdir: Any) -> str:
-    path, separator, names = str(argument).partition("::")
-    return f"{os.path.relpath(os.path.abspath(base / path), rootdir)}{separator}{names}"

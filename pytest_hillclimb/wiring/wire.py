@@ -8,18 +8,26 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_hillclimb.catalog import CatalogEntry
 from pytest_hillclimb.catalog.fields import case_of
 from pytest_hillclimb.engine.outcome import Kind, Outcome
-from pytest_hillclimb.errors import BadValueError
+from pytest_hillclimb.errors import BadValueError, HillclimbError
 from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.jsonable import plain
 from pytest_hillclimb.model.settings import Settings
+
+if TYPE_CHECKING:
+    import pytest
+
+    from pytest_hillclimb.wiring.activation import Activation
+    from pytest_hillclimb.wiring.cases import LoadedCases
+    from pytest_hillclimb.wiring.run import EvalRun
 
 VARIANT_PATH = "@hillclimb-variant@"
 """Stands for the path of the variant in a worker's reports: only the controller knows where that is."""
@@ -43,6 +51,36 @@ class WorkerPlan:
     earlier: Sequence[Outcome]
     references: Mapping[str, str | None]
     broken_references: Mapping[str, str]
+
+
+def plan_of(config: pytest.Config, activation: Activation, loaded: LoadedCases, run: EvalRun) -> WorkerPlan:
+    """Return the plan of a session."""
+    rootdir, base = config.rootpath, config.invocation_params.dir
+    references: dict[str, str | None] = {}
+    broken: dict[str, str] = {}
+    to_run = [e for e in loaded.executions if e.key not in run.recorded.rows]
+    if not run.settings.is_baseline:
+        for safe_id in {execution.case.safe_id for execution in to_run}:
+            try:
+                references[safe_id] = run.reference(safe_id)
+            except HillclimbError as error:
+                broken[safe_id] = error.message
+    earlier = [outcome for e in loaded.executions if (outcome := run.earlier_outcome(e)) is not None]
+    return WorkerPlan(
+        settings=run.settings,
+        state=run.state.raw,
+        rootdir=str(rootdir),
+        eval_root=str(activation.eval_root),
+        arguments=[_relative(argument, base, rootdir) for argument in config.args],
+        python_path=[str(path) for path in config.getini("pythonpath")],
+        files=[
+            (os.path.relpath(path, rootdir), [entry for entry, _ in found]) for path, found in loaded.by_file.items()
+        ],
+        in_memory={},
+        earlier=earlier,
+        references=references,
+        broken_references=broken,
+    )
 
 
 def encode_plan(plan: WorkerPlan) -> str:
@@ -110,3 +148,8 @@ def _outcome(data: dict[str, Any]) -> Outcome:
     data["kind"] = Kind(data["kind"])
     data["attachments"] = {name: base64.b64decode(v) for name, v in data["attachments"].items()}
     return Outcome(**data)
+
+
+def _relative(argument: object, base: Path, rootdir: Path) -> str:
+    path, separator, names = str(argument).partition("::")
+    return f"{os.path.relpath(os.path.abspath(base / path), rootdir)}{separator}{names}"

@@ -44,21 +44,7 @@ Host eval-machine
 
 
 @pytest.fixture(scope="module")
-def _privilege_separation() -> Iterator[None]:
-    """Make the empty directory that a server of the superuser changes its root to; its service would have made it."""
-    made = Path("/run/sshd")
-    if os.geteuid() != 0 or made.exists():
-        yield
-        return
-    with suppress(OSError):
-        made.mkdir(mode=0o755)
-    yield
-    with suppress(OSError):
-        made.rmdir()
-
-
-@pytest.fixture(scope="module")
-def ssh_config(_privilege_separation: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def ssh_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Run an ssh server on loopback; return the configuration of a client that may log in."""
     sshd = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
     if sshd is None or not shutil.which("ssh") or not shutil.which("ssh-keygen"):
@@ -72,6 +58,10 @@ def ssh_config(_privilege_separation: None, tmp_path_factory: pytest.TempPathFac
     facts = {"port": port, "directory": directory, "user": getpass.getuser()}
     (directory / "sshd_config").write_text(SERVER.format(**facts))
     (directory / "config").write_text(CLIENT.format(**facts))
+    if os.geteuid() == 0:
+        # The empty directory that a server of the superuser changes its root to; its service would have made it.
+        with suppress(OSError):
+            Path("/run/sshd").mkdir(mode=0o755)
     command = [sshd, "-D", "-e", "-f", str(directory / "sshd_config")]
     with (directory / "sshd.log").open("wb") as log:
         server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -115,9 +105,7 @@ def test_workers_on_another_machine(new_project: NewWorkerProject, ssh_config: P
     assert {path.name for path in away.iterdir()} == {"pytest", "_pytest", "evals", "spend.log"}
 
 
-def test_workers_end_with_a_killed_controller(
-    new_project: NewWorkerProject, ssh_config: Path, tmp_path: Path
-) -> None:
+def test_workers_end_with_a_killed_controller(new_project: NewWorkerProject, ssh_config: Path, tmp_path: Path) -> None:
     project = new_project()
     many = cases(12, seconds=0.5)
     project.write_cases(*many)

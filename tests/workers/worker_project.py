@@ -1,4 +1,4 @@
-"""A project with an eval that is run by the workers of pytest-xdist, in processes of its own, and looked at from outside.
+"""A project with an eval that workers of pytest-xdist run, in processes of its own, looked at from outside.
 
 What the app does to a worker is written in the field ``do`` of its cases. Every call of the app writes a line to a file
 of its own, so that tests count what was paid for and not only what was recorded.
