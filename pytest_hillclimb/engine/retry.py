@@ -55,7 +55,16 @@ class RetryPolicy:
     def call(self, attempt: Callable[[], T]) -> T:
         """Return the result of *attempt*, made again while that makes sense; raise its last exception otherwise."""
 
+        try:
+            return attempt()
+        except BaseException as error:
+            if not classify(error).transient:
+                raise
+            first = [error]
+
         def once() -> T:
+            if first:
+                raise first.pop()  # the machinery of retries costs more than most tries, so it only sees failures
             if self.failed_try is not None:
                 raise self.failed_try
             return attempt()

@@ -66,6 +66,13 @@ class Recorded:
     broken: int = 0
     """Lines that are no JSON object."""
 
+    stamp: tuple[int, int, int] | None = None
+    """Inode, size and time of change of the file that was read, None if there was none."""
+
+    def is_current(self, directory: SafeDir | None) -> bool:
+        """Return whether the file in *directory* is the one that was read, and has not changed since."""
+        return self.directory is not None and self.directory is directory and self.stamp == _stamp(directory)
+
     def load(self, key: Key) -> dict[str, Any]:
         """Return the whole row that fills a slot, read from the file.
 
@@ -100,6 +107,7 @@ def read_recorded(directory: SafeDir | None) -> Recorded:
     recorded = Recorded(directory)
     if directory is None:
         return recorded
+    recorded.stamp = _stamp(directory)
     with refused(f"cannot read {directory.path_of(RESULTS)}"):
         file = directory.reader(RESULTS)
         if file is not None:
@@ -109,6 +117,11 @@ def read_recorded(directory: SafeDir | None) -> Recorded:
                     _take(recorded, line)
                 recorded.broken = scan.broken
     return recorded
+
+
+def _stamp(directory: SafeDir) -> tuple[int, int, int] | None:
+    status = directory.check(RESULTS)
+    return None if status is None else (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def numbers(grade: object) -> dict[str, float]:

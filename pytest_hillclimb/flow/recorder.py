@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Collection
 from typing import Any
 
 from pytest_hillclimb.engine.outcome import Kind, Outcome
 from pytest_hillclimb.errors import RefusedError, WriteError
 from pytest_hillclimb.flow.journal import Journal
 from pytest_hillclimb.flow.layout import BASELINE, ERRORS, OUT, REF, RESULTS, TRACES, FlowDir
-from pytest_hillclimb.flow.references import freeze_reference
+from pytest_hillclimb.flow.references import References
 from pytest_hillclimb.flow.safe import SafeDir
 from pytest_hillclimb.flow.traces import encode_turns
 from pytest_hillclimb.model.jsonable import compact
@@ -33,17 +34,18 @@ class Recorder:
 
     :param flow: the flow directory, whose variant the caller holds the lock of
     :param variant: name of the variant
+    :param scored: the path-safe ids that have rows already
     :raises WriteError: if a journal cannot be opened
     :raises RefusedError: if a directory cannot be made or used
     """
 
-    def __init__(self, flow: FlowDir, variant: str) -> None:
+    def __init__(self, flow: FlowDir, variant: str, scored: Collection[str] = ()) -> None:
         self.warnings: list[str] = []
         self.rescue: str | None = None
         """The temporary file that holds the rows which the disk did not take; None while all is well."""
         self._directory = flow.make(variant)
         self._traces = flow.make(variant, TRACES)
-        self._refs = flow.make(BASELINE, REF) if variant == BASELINE else None
+        self._refs = References(flow.make(BASELINE, REF), scored) if variant == BASELINE else None
         self._flow = flow
         self._variant = variant
         self._journals = {name: Journal(self._directory, name) for name in (RESULTS, ERRORS)}
@@ -122,7 +124,7 @@ class Recorder:
         if self._refs is None or outcome.output is None:
             return
         try:
-            freeze_reference(self._refs, outcome.key[0], outcome.output)
+            self._refs.freeze(outcome.key[0], outcome.output)
         except (OSError, RefusedError) as error:
             self.warnings.append(f"{outcome.label}: the reference could not be frozen: {error}")
 

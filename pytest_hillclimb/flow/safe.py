@@ -138,9 +138,10 @@ class SafeDir:
             os.ftruncate(fd, 0)
             write_all(fd, data)
 
-    def replace(self, name: str, data: bytes) -> None:
+    def replace(self, name: str, data: bytes, *, sync: bool = True) -> None:
         """Write a file so that readers, also after a crash, find the old bytes or the new ones and nothing between.
 
+        :param sync: whether that holds after a power cut too, at the cost of waiting for the disk
         :raises UnsafePathError: if what is there now is no regular file with a single link
         """
         old = self.check(name)
@@ -151,7 +152,8 @@ class SafeDir:
                 if old is not None:
                     os.fchmod(fd, stat.S_IMODE(old.st_mode))
                 write_all(fd, data)
-                os.fsync(fd)
+                if sync:
+                    os.fsync(fd)
             os.replace(temporary, name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
         except BaseException:
             self._discard(temporary)

@@ -21,7 +21,7 @@ from pytest_hillclimb.flow.recorder import Recorder
 _LOOK_EVERY_S = 0.03
 _SYNC_EVERY_S = 1.0
 _PROGRESS_EVERY_S = 30.0
-_ROOM = 16  # queued outcomes beyond which lanes wait: memory must not grow with transcripts
+_ROOM = 64  # queued outcomes beyond which lanes wait: memory must not grow with transcripts
 
 
 class Writer:
@@ -48,6 +48,7 @@ class Writer:
         self._queue: deque[Outcome] = deque()
         self._work = threading.Event()
         self._recorded = threading.Condition()
+        self._room = threading.Condition()
         self._waiting = 0
         self._closing = False
         self._failed = False
@@ -57,7 +58,7 @@ class Writer:
     def put(self, outcome: Outcome) -> None:
         """Queue an outcome."""
         self._queue.append(outcome)
-        if self._waiting or len(self._queue) >= _ROOM:
+        if self._waiting:
             self._work.set()
 
     def wait_until(self, done: Callable[[], bool], seconds: float) -> bool:
@@ -74,7 +75,9 @@ class Writer:
     def wait_for_room(self) -> None:
         """Wait while too much is queued."""
         if len(self._queue) >= _ROOM:
-            self.wait_until(lambda: len(self._queue) < _ROOM or not self._thread.is_alive(), _SYNC_EVERY_S)
+            self._work.set()
+            with self._room:
+                self._room.wait_for(lambda: len(self._queue) < _ROOM or not self._thread.is_alive(), _SYNC_EVERY_S)
 
     def close(self) -> None:
         """Record what is queued and bring everything to disk."""
@@ -102,14 +105,16 @@ class Writer:
 
     def _record_all(self) -> None:
         while self._queue:
-            outcome = self._queue.popleft()
-            with self._failing():
-                self._recorder.record(outcome)
-            with self._failing():
-                self._on_recorded(outcome)
-            if self._waiting:
-                with self._recorded:
-                    self._recorded.notify_all()
+            # Who waits is told once for what is there now: each telling hands over the interpreter.
+            for _ in range(len(self._queue)):
+                outcome = self._queue.popleft()
+                with self._failing():
+                    self._recorder.record(outcome)
+                with self._failing():
+                    self._on_recorded(outcome)
+            for waited_for in (self._recorded, self._room):
+                with waited_for:
+                    waited_for.notify_all()
 
     @contextmanager
     def _failing(self) -> Iterator[None]:

@@ -81,7 +81,8 @@ class EvalRun:
         """
         if not self.settings.fresh:
             directory = self._read_from.find(self.settings.variant)
-            self.recorded = read_recorded(directory)
+            if not self.recorded.is_current(directory):
+                self.recorded = read_recorded(directory)
             check_model(directory, self.settings.model, bool(self.recorded.rows))
         self._references = self._read_from.find(BASELINE, REF)
         return self.recorded
@@ -99,7 +100,7 @@ class EvalRun:
         self.look()
         write_run(directory, self._facts(selection))
         try:
-            self._recorder = Recorder(self._flow, self.settings.variant)
+            self._recorder = Recorder(self._flow, self.settings.variant, {safe_id for safe_id, _ in self.recorded.rows})
         except WriteError as error:
             raise RefusedError(error.message) from None
         self._writer = Writer(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from crash_project import Forge, NewProject, Project
+from crash_project import IDLE_EVAL, IDLE_S, Forge, NewProject, Project, Slowness
 
 
 @pytest.fixture
@@ -25,3 +25,14 @@ def forge() -> Iterator[Forge]:
     forge = Forge()
     yield forge
     forge.close()
+
+
+@pytest.fixture(scope="session")
+def slowness(tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Slowness:
+    """Return a function that tells how many times slower than an idle machine this one is just now."""
+    project = Project(tmp_path_factory.mktemp("slowness") / "project", forge, IDLE_EVAL)
+
+    def measure() -> float:
+        return max(1, project.run("--hillclimb-fresh").late / IDLE_S)
+
+    return measure

@@ -25,6 +25,7 @@ from typing import Any, Protocol, TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 Key = tuple[str, int]
+Slowness = Callable[[], float]
 
 INI = """\
 [pytest]
@@ -47,6 +48,21 @@ def spend(event, case, ctx):
     os.write(SPEND, f"{event} {case.id} {ctx.rep} {time.monotonic()} {os.getpid()}\\n".encode())
 
 '''
+
+
+IDLE_S = 0.3  # a session on an idle machine, or less
+IDLE_EVAL = """
+def pytest_hillclimb_load_cases(config):
+    return [{"id": "a"}]
+
+
+def pytest_hillclimb_run_case(case, ctx):
+    return {"output": "x"}
+
+
+def pytest_hillclimb_grade_case(case, run, ref, ctx):
+    return True
+"""
 
 
 class NewProject(Protocol):

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_hillclimb.errors import UnsafePathError
 from pytest_hillclimb.flow.layout import make_flow
-from pytest_hillclimb.flow.references import REF_SUFFIXES, freeze_reference, read_reference
+from pytest_hillclimb.flow.references import REF_SUFFIXES, References, read_reference
 from pytest_hillclimb.flow.safe import SafeDir
 
 
@@ -31,8 +31,10 @@ def ref(tmp_path: Path) -> SafeDir:
     ],
 )
 def test_frozen_once(ref: SafeDir, tmp_path: Path, output: Any, text: str) -> None:
-    assert freeze_reference(ref, "case", output)
-    assert not freeze_reference(ref, "case", "another")
+    references = References(ref)
+    assert references.freeze("case", output)
+    assert not references.freeze("case", "another")
+    assert not References(ref, {"case"}).freeze("case", "another")
     assert (tmp_path / "ref/case").read_bytes() == text.encode()
     assert read_reference(ref, "case") == text
     assert os.listdir(tmp_path / "ref") == ["case"]
@@ -54,7 +56,7 @@ def test_a_link_is_neither_read_nor_written(ref: SafeDir, tmp_path: Path, suffix
         target.write_text("secret")
     (tmp_path / f"ref/case{suffix}").symlink_to(target)
     with pytest.raises(UnsafePathError, match="symbolic link"):
-        freeze_reference(ref, "case", "new")
+        References(ref).freeze("case", "new")
     with pytest.raises(UnsafePathError, match="symbolic link"):
         read_reference(ref, "case")
     assert target.exists() != dangling
@@ -70,5 +72,32 @@ def test_half_a_reference_is_never_there(ref: SafeDir, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(OSError, match="No space left"):
-        freeze_reference(ref, "case", "some text")
+        References(ref).freeze("case", "some text")
     assert os.listdir(ref.fd) == []
+
+
+def test_a_link_planted_after_the_start_is_neither_followed_nor_replaced(ref: SafeDir, tmp_path: Path) -> None:
+    references = References(ref)
+    target = tmp_path / "target"
+    target.write_text("secret")
+    (tmp_path / "ref/case").symlink_to(target)
+    with pytest.raises(UnsafePathError, match="symbolic link"):
+        references.freeze("case", "new")
+    assert target.read_text() == "secret"
+
+
+@pytest.mark.parametrize(("scored", "kept"), [({"case"}, b""), (set(), b"answer")])
+def test_an_empty_reference_counts_if_its_case_has_a_row(
+    ref: SafeDir, tmp_path: Path, scored: set[str], kept: bytes
+) -> None:
+    """Without a row it may be what a run was killed over: its row would be written after it."""
+    (tmp_path / "ref/case").touch()
+    References(ref, scored).freeze("case", "answer")
+    assert (tmp_path / "ref/case").read_bytes() == kept
+
+
+@pytest.mark.parametrize("size", [4096, 4097, 300_000])
+def test_large_references_come_into_being_whole(ref: SafeDir, tmp_path: Path, size: int) -> None:
+    References(ref).freeze("case", "x" * size)
+    assert (tmp_path / "ref/case").stat().st_size == size
+    assert os.listdir(ref.fd) == ["case"]
