@@ -82,6 +82,9 @@ class TrialItem(pytest.Function):
 
     def runtest(self) -> None:
         """Wait for the trial and report what it ended as."""
+        if (cancel := getattr(self.config.hook, "pytest_timeout_cancel_timer", None)) is not None:
+            # The wait is for a trial that has a ceiling of its own; pytest-timeout has bounded the set-up.
+            cancel(item=self)
         self.config.stash[RUN_ITEM](self)
 
     def reportinfo(self) -> tuple[Path, int, str]:

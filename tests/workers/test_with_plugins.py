@@ -74,7 +74,6 @@ def test_cov(new_project: NewWorkerProject) -> None:
     side_by_side(check, ALONE_AND_MANY)
 
 
-@pytest.mark.xfail(strict=True, reason="the timer of pytest-timeout runs while an item waits for its trial")
 @pytest.mark.parametrize("options", [("--timeout-method=thread",), ("-n2", "--timeout-method=signal")])
 def test_timeout_does_not_count_waits(new_project: NewWorkerProject, options: tuple[str, ...]) -> None:
     pytest.importorskip("pytest_timeout")
