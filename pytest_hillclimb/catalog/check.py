@@ -13,6 +13,8 @@ from pytest_hillclimb.model.state import LoopState
 # A reference is looked up as <id>, then with each of these.
 _REFERENCE_SUFFIXES = (".html", ".txt", ".json")
 
+_MAX_NOTES = 5
+
 
 def check_cases(entries: Sequence[CatalogEntry]) -> None:
     """Refuse a set of cases in which two would share a file or a row.
@@ -36,16 +38,21 @@ def check_cases(entries: Sequence[CatalogEntry]) -> None:
 
 
 def check_splits(state: LoopState, entries: Sequence[CatalogEntry]) -> list[str]:
-    """Return a note for each split id that no loaded case has.
+    """Return notes on the split ids that no loaded case has: one for each, or one for all when there are many.
 
     :raises StateError: for a split id that no case can ever have on disk, with the id to write instead
     """
     loaded = {entry.case.safe_id for entry in entries}
     unknown = [(key, id_) for key, ids in state.splits.items() for id_ in ids if id_ not in loaded]
     for key, id_ in unknown:
+        if not id_:
+            raise StateError(f"_state.json: {key} holds an empty id")
         if path_safe(id_) != id_:
             wanted = quoted(path_safe(id_))
             raise StateError(f"_state.json: {key} holds {quoted(id_)}, which is no id on disk; write {wanted} instead")
+    if len(unknown) > _MAX_NOTES:
+        named = ", ".join(quoted(id_) for _, id_ in unknown[:_MAX_NOTES])
+        return [f"{len(unknown)} split ids match no loaded case (in _state.json): {named}, ..."]
     return [f"split id {quoted(id_)} matches no loaded case ({key} in _state.json)" for key, id_ in unknown]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import shutil
 import tempfile
@@ -49,6 +50,9 @@ class App:
         """
         numbers: dict[str, Any] = {}
         for given in self.perf(case, run):
+            if inspect.iscoroutine(given):
+                given.close()
+                raise BadValueError.at("perf", "expected a mapping, got a coroutine; write a plain def")
             data = plain(given, "perf")
             if not isinstance(data, dict):
                 raise BadValueError.at("perf", f"expected a mapping, got {type(given).__name__}")

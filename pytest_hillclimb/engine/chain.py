@@ -11,6 +11,7 @@ from typing import Any
 
 MAX_ERROR_CHARS = 100_000
 _MAX_FRAMES = 6
+_MAX_GROUPED = 10
 _PACKAGE = str(Path(__file__).parent.parent)
 _STDLIB = sysconfig.get_path("stdlib") + "/"
 
@@ -37,17 +38,22 @@ def attribute(value: object, *path: str) -> Any:
     for name in path:
         try:
             value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
-        except Exception:
+        except BaseException:  # properties of foreign objects may raise anything
             return None
     return value
 
 
 def error_text(error: BaseException) -> str:
-    """Return the message of an exception, its type's name when it has none or cannot be read; capped."""
+    """Return the message of an exception, its type's name when it has none or cannot be read; capped.
+
+    The message of a group names what it holds.
+    """
     try:
-        text = str(error)
-    except Exception:
+        text = str.__str__(str(error))
+    except BaseException:  # a foreign __str__ may raise anything
         text = f"<{type(error).__name__}: its message cannot be read>"
+    if isinstance(error, BaseExceptionGroup):
+        text += ": " + "; ".join(f"{type(e).__name__}: {error_text(e)}" for e in error.exceptions[:_MAX_GROUPED])
     return (text or type(error).__name__)[:MAX_ERROR_CHARS]
 
 
@@ -55,7 +61,7 @@ def error_place(error: BaseException) -> list[str]:
     """Return the last frames of the user's code that an exception came through, innermost last."""
     try:
         frames = traceback.extract_tb(error.__traceback__)
-    except Exception:
+    except BaseException:
         return []
     shown = [f for f in frames if not f.filename.startswith(_PACKAGE) and not _is_plumbing(f.filename)]
     return [f"{f.filename}:{f.lineno} in {f.name}" for f in shown[-_MAX_FRAMES:]]

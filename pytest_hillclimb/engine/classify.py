@@ -87,10 +87,17 @@ class Failure:
 
 
 def classify(error: BaseException, default: str = "error") -> Failure:
-    """Return what *error* means.
+    """Return what *error* means; never raises.
 
     :param default: the class of an exception that tells nothing, such as ``grader_error`` in the grading stage
     """
+    try:
+        return _classify(error, default)
+    except Exception:  # foreign exceptions may be odd in ways that nobody foresaw
+        return Failure(default)
+
+
+def _classify(error: BaseException, default: str) -> Failure:
     given = _given_class(error)
     if isinstance(error, InfrastructureError):
         return Failure(given or "infrastructure", transient=bool(error.retryable), code=str(error.code))
@@ -170,14 +177,14 @@ def _error_type(error: BaseException) -> str | None:
 
 
 def _module(error: BaseException) -> str:
-    return type(error).__module__.partition(".")[0]
+    return str(type(error).__module__).partition(".")[0]
 
 
 def _is_connection(error: BaseException) -> bool:
     if isinstance(error, (ConnectionError, TimeoutError)):
         return True
     return any(
-        k.__module__.partition(".")[0] in _NETWORK_MODULES and _CONNECTION_CLASSES.fullmatch(k.__name__)
+        str(k.__module__).partition(".")[0] in _NETWORK_MODULES and _CONNECTION_CLASSES.fullmatch(k.__name__)
         for k in type(error).__mro__
     )
 

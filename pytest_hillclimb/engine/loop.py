@@ -67,6 +67,7 @@ class LoopThread:
         self.calls: set[AsyncCall] = set()
         self.abandoned = False
         self.seen_at = 0.0
+        self._ending = False
         self.loop = asyncio.new_event_loop()
         self._owners: WeakKeyDictionary[asyncio.Task[Any], AsyncCall] = WeakKeyDictionary()
         self._beat_sent: float | None = None
@@ -126,12 +127,10 @@ class LoopThread:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
-        while not self.abandoned:
-            try:
+        while not self.abandoned and not self._ending:
+            # User code may stop the loop, or end it by SystemExit in a task: that must not touch the calls of others.
+            with suppress(BaseException):
                 self.loop.run_forever()
-                break
-            except BaseException:  # a task of user code raised SystemExit or KeyboardInterrupt: its own affair
-                continue
         if not self.abandoned:
             self.loop.run_until_complete(self.loop.shutdown_asyncgens())
             self.loop.close()
@@ -141,7 +140,13 @@ class LoopThread:
             return
         _CALL.set(call)
         call.task = self.loop.create_task(call.run())
-        call.task.add_done_callback(lambda _: self.calls.discard(call))
+        call.task.add_done_callback(lambda _: self._settle(call))
+
+    def _settle(self, call: AsyncCall) -> None:
+        self.calls.discard(call)
+        if not call.over:  # cancelled by other user code before it began
+            call.error, call.over = asyncio.CancelledError(), True
+            call.done.set()
 
     def _new_task(
         self,
@@ -170,6 +175,7 @@ class LoopThread:
         tasks = asyncio.all_tasks(self.loop)
         for task in tasks:
             task.cancel()
+        self._ending = True
         if not tasks:
             self.loop.stop()
             return

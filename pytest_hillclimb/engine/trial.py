@@ -66,8 +66,14 @@ class Trial:
         except Fenced:
             pass
         except BaseException as error:
-            self._end(self._unmeasured(error))
+            self._end_unmeasured(error)
         self.clean_up()
+
+    def _end_unmeasured(self, error: BaseException) -> None:
+        try:
+            self._end(self._unmeasured(error))
+        except BaseException as worse:  # whatever a foreign exception does when it is looked at, the trial must end
+            self._end(self._unmeasured(RuntimeError(f"{type(error).__name__}, and reading it: {error_text(worse)}")))
 
     def clean_up(self) -> None:
         """Remove what the trial's attempts left in temporary directories."""
@@ -102,8 +108,6 @@ class Trial:
         if (call := self.waiting) is not None:
             call.given_up = True
             call.done.set()
-
-    # --- the stages ---------------------------------------------------------------------------------------------------
 
     def _measure(self) -> Outcome:
         run = self._policy().call(self._run_once)
@@ -190,8 +194,6 @@ class Trial:
         row = self._errors_row(error, Failure("error")) if self._account.paid else None
         return self._outcome(signal.kind, row, reason=signal.reason, returncode=signal.returncode)
 
-    # --- what outcomes are made of ------------------------------------------------------------------------------------
-
     def _failure(self, error: BaseException) -> Failure:
         if self._stage == APP:
             return classify(error, "invalid_output" if isinstance(error, BadValueError) else "error")
@@ -217,8 +219,6 @@ class Trial:
             duration=monotonic() - self.started_at,
             **more,
         )
-
-    # --- calls, waits and the fence -----------------------------------------------------------------------------------
 
     def _await(self, value: object, again: Callable[[], object]) -> object:
         """Return *value*, awaited if it is awaitable; a call that is lost with its loop is made again, once."""

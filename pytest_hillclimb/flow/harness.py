@@ -41,6 +41,10 @@ LOCKFILES = (
 """Patterns of the files that pin dependencies."""
 
 
+_CACHES = ("__pycache__", ".pytest_cache", ".git")
+"""Directories that change with every run or commit, and decide nothing."""
+
+
 @dataclass(frozen=True)
 class Harness:
     """The digest and what it covers; paths are relative to rootdir."""
@@ -82,8 +86,8 @@ def digest_harness(
     files = [*_conftests(eval_root, confcutdir, norecursedirs), *catalogs, *extra]
     lockfiles = [file for directory in {rootdir, *(file.parent for file in files)} for file in _lockfiles(directory)]
     listed = [rootdir / path for path in harness_paths]
-    missing = {_relative(path, rootdir) for path in listed if not path.exists()}
-    listed_files = [file for path in listed if path.exists() for file in _expand(path, leave_out)]
+    missing = {_relative(path, rootdir) for path in listed if not os.path.exists(path)}
+    listed_files = [file for path in listed if os.path.exists(path) for file in _expand(path, leave_out)]
     found = {_relative(path, rootdir): path for path in (*files, *lockfiles, *listed_files)}
     names, gone = sorted(found, key=_utf16), sorted(missing, key=_utf16)
     return Harness(_sha(found, missing), tuple(names), tuple(gone), bool(lockfiles))
@@ -93,7 +97,7 @@ def _sha(found: Mapping[str, Path], missing: set[str]) -> str:
     digest = hashlib.sha256()
     for name in sorted({*found, *missing}, key=_utf16):
         content = _content(found[name], name) if name in found else b"missing"
-        digest.update(name.encode("utf-8", "surrogateescape") + b"\0" + content + b"\0")
+        digest.update(name.encode("utf-8", "surrogatepass") + b"\0" + content + b"\0")
     return digest.hexdigest()
 
 
@@ -120,7 +124,7 @@ def _expand(path: Path, leave_out: Path | None) -> Iterator[Path]:
         subdirectories[:] = [
             name
             for name in subdirectories
-            if name != "__pycache__" and os.path.realpath(os.path.join(folder, name)) != left_out
+            if name not in _CACHES and os.path.realpath(os.path.join(folder, name)) != left_out
         ]
         yield from (file for name in names if (file := Path(folder, name)).is_file())
 

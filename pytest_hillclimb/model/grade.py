@@ -116,8 +116,8 @@ def _explanation(value: object, metrics: Metrics) -> dict[str, str] | None:
 
 def _words(value: object) -> str:
     try:
-        return str(value)
-    except Exception:  # a paid grade is not lost to an explanation that cannot be spelled
+        return str.__str__(str(value))
+    except BaseException:  # a paid grade is not lost to an explanation that cannot be spelled
         return f"<{type(value).__name__}>"
 
 

@@ -92,7 +92,7 @@ def billed(value: object) -> dict[str, Any]:
         try:
             raw = value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
             data = plain(raw, key)
-        except Exception:  # properties of foreign objects raise what they like
+        except BaseException:  # properties of foreign objects raise what they like
             continue
         if isinstance(data, kind):
             found[key] = data

@@ -56,6 +56,8 @@ def _paths(raw: Mapping[str, Any]) -> tuple[str, ...]:
     for i, value in enumerate(values):
         if not isinstance(value, str):
             raise StateError(f"_state.json: harness_paths[{i}] must be a path, not {_kind(value)}")
+        if not value.strip() or "\0" in value:
+            raise StateError(f"_state.json: harness_paths[{i}] is empty or holds a NUL; name a file or directory")
     return tuple(values)
 
 
