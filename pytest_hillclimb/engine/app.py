@@ -147,6 +147,7 @@ class Context:
         return dict(self._attached)
 
     def clean_up(self) -> None:
-        """Remove the workspace if there is one."""
+        """Let go of artifacts, and remove the workspace if there is one."""
+        self._attached.clear()
         if self._workspace is not None:
             shutil.rmtree(self._workspace, ignore_errors=True)

@@ -137,16 +137,17 @@ class Engine:
             self._changed.notify_all()
         for trial, lane in unfinished.items():
             call = trial.waiting
-            trial.interrupt()
-            self._timed_out.append(trial)
+            if trial.interrupt():
+                self._timed_out.append(trial)
+                self._expired[trial] = _still_running(trial, lane, call)
             trial.give_up()
-            self._expired[trial] = _still_running(trial, lane, call)
         self._supervisor.close()
         self._loops.close(_HURRIED_PATIENCE_S if hurried else _CLOSE_PATIENCE_S)
         for trial in list(self._expired):
             self._count(trial)
         for trial in self._timed_out:
             trial.clean_up()
+        self.wait_idle(_CLOSE_PATIENCE_S)
 
     # --- what trials need (trial.Services) ----------------------------------------------------------------------------
 
@@ -164,12 +165,12 @@ class Engine:
         return self._stopping
 
     def ended(self, trial: Trial) -> None:
-        """Take note that *trial* has its outcome."""
+        """Take note that *trial* has its outcome; it is in flight until everybody has been told."""
+        self._on_end(trial)
         with self._changed:
             self._in_flight.pop(trial, None)
             if not self._in_flight:
                 self._quiet.notify_all()
-        self._on_end(trial)
 
     # --- lanes --------------------------------------------------------------------------------------------------------
 
@@ -235,7 +236,8 @@ class Engine:
         lane = self._in_flight.get(trial)
         if lane is None:
             return
-        trial.expire()
+        if not trial.expire():
+            return
         self._timed_out.append(trial)
         if call is None and not trial.pausing:
             self._replace(lane)

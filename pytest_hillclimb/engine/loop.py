@@ -37,6 +37,7 @@ class AsyncCall:
         self.loop: LoopThread | None = None
         self.task: asyncio.Task[None] | None = None
         self._awaitable = awaitable
+        self._settling = threading.Lock()
 
     async def run(self) -> None:
         """Await the awaitable and keep what came of it; control-flow exceptions must not reach the loop."""
@@ -45,13 +46,22 @@ class AsyncCall:
         except BaseException as error:
             self.error = error
         finally:
-            self.over = True
-            self.done.set()
+            self.end()
 
-    def lose(self) -> None:
-        """Settle the call as lost: its loop is left behind."""
-        self.lost = True
+    def end(self) -> None:
+        """Settle the call: the coroutine has ended."""
+        with self._settling:
+            self.over = True
         self.done.set()
+
+    def lose(self) -> bool:
+        """Settle the call as lost, because its loop is left behind; return False if it has ended after all."""
+        with self._settling:
+            if self.over:
+                return False
+            self.lost = True
+        self.done.set()
+        return True
 
     def discard(self) -> None:
         """Close an awaitable that will never be awaited, so that Python does not warn of it."""
@@ -136,7 +146,11 @@ class LoopThread:
             self.loop.close()
 
     def _start(self, call: AsyncCall) -> None:
-        if call.loop is not self or call.given_up or self.abandoned:
+        if call.loop is not self or self.abandoned:
+            return
+        if call.given_up:
+            self.calls.discard(call)
+            call.discard()
             return
         _CALL.set(call)
         call.task = self.loop.create_task(call.run())
@@ -145,8 +159,8 @@ class LoopThread:
     def _settle(self, call: AsyncCall) -> None:
         self.calls.discard(call)
         if not call.over:  # cancelled by other user code before it began
-            call.error, call.over = asyncio.CancelledError(), True
-            call.done.set()
+            call.error = asyncio.CancelledError()
+            call.end()
 
     def _new_task(
         self,

@@ -65,6 +65,11 @@ class Outcome:
         """The class of a failed execution, None for any other."""
         return self.row["failure_class"] if self.kind is Kind.FAILED and self.row else None
 
+    @property
+    def stop_reason(self) -> str | None:
+        """Why no other trial of the run can do better, None for nearly every outcome."""
+        return f"{self.failure_class}: {self.row['error']}" if self.stops_run and self.row is not None else None
+
     def is_red(self, fail_on: str) -> bool:
         """Return whether the outcome turns its item red under ``--hillclimb-fail-on``."""
         return self.kind is Kind.FAILED or (self.passed is False and fail_on == "grade")

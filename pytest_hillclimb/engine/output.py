@@ -54,7 +54,7 @@ class StreamRouter:
 
     def adopt(self, stream: Any, name: str) -> None:
         """Route *stream* from now on; a stream that was adopted before is left alone."""
-        if any(known is stream for known in self._taught):
+        if any(known is stream for known, _ in self._taught):
             return
         original = stream.write
 
@@ -69,13 +69,14 @@ class StreamRouter:
             stream.write = write
         except AttributeError:  # a stream without attributes of its own cannot be taught
             return
-        self._taught.append(stream)
+        self._taught.append((stream, write))
 
     def release(self) -> None:
         """Give every stream its own ``write`` back."""
-        for stream in self._taught:
-            del stream.write
-        self._taught.clear()
+        while self._taught:
+            stream, write = self._taught.pop()
+            if stream.__dict__.get("write") is write:
+                del stream.write
 
 
 class LogRouter(logging.Handler):

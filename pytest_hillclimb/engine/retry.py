@@ -96,6 +96,8 @@ class RetryPolicy:
 
     def _before_sleep(self, state: RetryCallState) -> None:
         self.failed_try = _error(state)
+        if self._stopping():  # which may have come too late to be told to those that wait
+            self._wake.set()
 
     def _sleep(self, seconds: float) -> None:
         if not self._wake.wait(min(seconds, threading.TIMEOUT_MAX)) and self.failed_try is not None:

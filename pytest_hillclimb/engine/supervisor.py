@@ -35,7 +35,9 @@ class Loops:
         """Start *call* on the common loop, or *alone* on a new one."""
         with self._lock:
             if alone:
-                self._lone = [loop for loop in self._lone if loop.calls or loop.abandoned]
+                for idle in (known for known in self._lone if not known.calls and not known.abandoned):
+                    idle.wind_up()
+                self._lone = [known for known in self._lone if known.calls and not known.abandoned]
                 loop = LoopThread("hillclimb-loop-of-one")
                 self._lone.append(loop)
             else:
@@ -73,7 +75,7 @@ class Loops:
                 self._warned.add(blocker)
                 self._warn(blocker)
             suspects = [blocker] if blocker is not None else list(loop.calls)
-            if late > _LEAVE_AFTER_S and any(call.given_up for call in suspects):
+            if late > _LEAVE_AFTER_S and all(call.given_up for call in suspects):
                 self._leave(loop)
 
     def close(self, patience: float) -> None:
@@ -97,9 +99,8 @@ class Loops:
             call.extend(monotonic() - call.submitted)
             if call.task is None:
                 self.start(call, alone=True)
-            else:
+            elif call.lose():
                 self.lost += 1
-                call.lose()
 
 
 class Supervisor:
@@ -139,6 +140,8 @@ class Supervisor:
         with self._changed:
             self._closed = True
             self._changed.notify()
+        if self._thread is not None:
+            self._thread.join(_WARN_AFTER_S)
 
     def _run(self) -> None:
         while True:

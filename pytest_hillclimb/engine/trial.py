@@ -80,17 +80,17 @@ class Trial:
         for context in (*self._contexts[APP], *self._contexts[JUDGE]):
             context.clean_up()
 
-    def expire(self) -> None:
-        """End the trial because its deadline has passed."""
-        seconds = self._app.settings.timeout
-        self._end(self._unmeasured(TrialTimeout(f"{self.execution.label}: exceeded {seconds:g}s wall-clock ceiling")))
+    def expire(self) -> bool:
+        """End the trial because its deadline has passed; return False if it had ended."""
+        text = f"{self.execution.label}: exceeded {self._app.settings.timeout:g}s wall-clock ceiling"
+        return self._end(self._unmeasured(TrialTimeout(text)))
 
-    def interrupt(self) -> None:
-        """End the trial because the session ends: without outcome, unless something is known to have been billed."""
+    def interrupt(self) -> bool:
+        """End the trial with the session, without outcome unless something was billed; return False if it had ended."""
         reason = self._retries.failed_try if self._retries is not None else None
         if reason is None and self._account.paid:
             reason = Interrupted("the session ended before the trial")
-        self._end(self._unmeasured(reason) if reason is not None else None)
+        return self._end(self._unmeasured(reason) if reason is not None else None)
 
     @property
     def pausing(self) -> bool:
@@ -214,7 +214,6 @@ class Trial:
             file_stem=self.execution.file_stem,
             kind=kind,
             row=row,
-            said=self._output.take(),
             started=self._started_wall,
             duration=monotonic() - self.started_at,
             **more,
@@ -248,8 +247,8 @@ class Trial:
         self._services.start_call(call, alone=alone)
         call.done.wait()
         self.waiting = None
-        if not call.lost:
-            self._checkpoint()
+        if self.ended:
+            raise Fenced
         return call
 
     def _checkpoint(self) -> None:
@@ -260,7 +259,7 @@ class Trial:
 
     def _policy(self) -> RetryPolicy:
         self._retries = RetryPolicy(
-            deadline=self._get_deadline,
+            deadline=lambda: self.deadline,
             stopping=self._services.stopping,
             on_retry=lambda error: self._account.retried(error, self._stage),
         )
@@ -272,15 +271,12 @@ class Trial:
             settings=self._app.settings,
             state=self._app.state,
             attempt=len(self._contexts[stage]) + 1,
-            deadline=self._get_deadline,
+            deadline=lambda: self.deadline,
             attached_before=0 if stage == APP else sum(map(len, self._artifacts().values())),
         )
         self._contexts[stage].append(context)
         self._began = monotonic()
         return context
-
-    def _get_deadline(self) -> float:
-        return self.deadline
 
     def _extend(self, seconds: float) -> None:
         self.deadline += seconds
@@ -290,9 +286,12 @@ class Trial:
             self.deadline = monotonic() + self._app.settings.timeout
             self._services.watch(self)
 
-    def _end(self, outcome: Outcome | None) -> None:
+    def _end(self, outcome: Outcome | None) -> bool:
         with self._lock:
             if self.ended:
-                return
+                return False
+            if outcome is not None:
+                outcome.said = self._output.take()
             self.outcome, self.ended = outcome, True
         self._services.ended(self)
+        return True

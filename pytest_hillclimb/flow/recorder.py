@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Collection
+from contextlib import ExitStack
 from typing import Any
 
 from pytest_hillclimb.engine.outcome import Kind, Outcome
@@ -25,6 +26,7 @@ from pytest_hillclimb.flow.references import References
 from pytest_hillclimb.flow.safe import SafeDir
 from pytest_hillclimb.flow.traces import encode_turns
 from pytest_hillclimb.model.jsonable import compact
+from pytest_hillclimb.model.rows import Row
 
 _EXCERPT_CHARS = 4000
 
@@ -42,7 +44,11 @@ class Recorder:
     def __init__(self, flow: FlowDir, variant: str, scored: Collection[str] = ()) -> None:
         self.warnings: list[str] = []
         self.rescue: str | None = None
-        """The temporary file that holds the rows which the disk did not take; None while all is well."""
+        """The temporary file that holds the rows which the disk did not take; None if there is none."""
+        self.unsaved: list[str] = []
+        """The rows that no disk took, as JSON; all that is left is to show them."""
+        self.failed = False
+        """Whether the disk has failed to take a row, after which no row is written to it any more."""
         self._directory = flow.make(variant)
         self._traces = flow.make(variant, TRACES)
         self._refs = References(flow.make(BASELINE, REF), scored) if variant == BASELINE else None
@@ -56,28 +62,35 @@ class Recorder:
 
         :raises WriteError: if the row could not be written; it is in the file that the message names
         """
-        row = outcome.row
         try:
-            if row is not None:
-                self._write_artifacts(outcome)
-                if outcome.kind is Kind.SCORED:
-                    self._write_trace(outcome, row)
-                    self._freeze(outcome)
-                self._append(RESULTS if outcome.kind is Kind.SCORED else ERRORS, compact(row).encode())
+            if outcome.row is not None:
+                self._write(outcome, outcome.row)
         finally:
             outcome.transcript, outcome.attachments = None, {}
             outcome.output = None if outcome.passed is not False else _excerpt(outcome.output)
             outcome.recorded = True
+
+    def _write(self, outcome: Outcome, row: Row) -> None:
+        try:
+            self._write_artifacts(outcome)
+            if outcome.kind is Kind.SCORED:
+                self._write_trace(outcome, row)
+                self._freeze(outcome)
+        except Exception as error:  # nothing that goes with a row may cost the row
+            self.warnings.append(f"{outcome.label}: {type(error).__name__}: {error}")
+        self._append(RESULTS if outcome.kind is Kind.SCORED else ERRORS, compact(row).encode())
 
     def sync(self) -> None:
         """Wait until the disk has every row that was written.
 
         :raises WriteError: if the disk reports a failure
         """
-        if self._unsynced:
-            self._unsynced = False
+        if not self._unsynced:
+            return
+        self._unsynced = False
+        with ExitStack() as stack:
             for journal in self._journals.values():
-                journal.sync()
+                stack.callback(journal.sync)  # each, also when one fails
 
     def close(self) -> None:
         """Sync and close the journals; errors as in :meth:`sync`."""
@@ -88,14 +101,16 @@ class Recorder:
                 journal.close()
 
     def _append(self, name: str, line: bytes) -> None:
-        if self.rescue is None:
+        if not self.failed:
             try:
                 self._journals[name].append(line)
                 self._unsynced = True
                 return
             except WriteError as error:
+                self.failed = True
                 self._keep_elsewhere(line)
-                raise WriteError(f"{error.message}; rows that were paid for are in {self.rescue}") from error
+                where = self.rescue or "no file"
+                raise WriteError(f"{error.message}; rows that were paid for are in {where}") from error
         self._keep_elsewhere(line)
 
     def _keep_elsewhere(self, line: bytes) -> None:
@@ -105,11 +120,10 @@ class Recorder:
                 os.close(fd)
             with open(self.rescue, "ab") as file:
                 file.write(line + b"\n")
-        except OSError as error:
-            self.rescue = self.rescue or "no file at all"
-            self.warnings.append(f"no disk took this row ({error.strerror}): {line.decode()}")
+        except OSError:
+            self.unsaved.append(line.decode())
 
-    def _write_trace(self, outcome: Outcome, row: dict[str, Any]) -> None:
+    def _write_trace(self, outcome: Outcome, row: Row) -> None:
         name = f"{outcome.file_stem}.json"
         try:
             if outcome.transcript is None:

@@ -56,8 +56,10 @@ class Writer:
         self._thread.start()
 
     def put(self, outcome: Outcome) -> None:
-        """Queue an outcome."""
+        """Queue an outcome; one that comes after the end is recorded at once."""
         self._queue.append(outcome)
+        if not self._thread.is_alive():
+            self._record_all()
         if self._waiting:
             self._work.set()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.grade import Graded
-from pytest_hillclimb.model.jsonable import compact, plain
+from pytest_hillclimb.model.jsonable import plain
 from pytest_hillclimb.model.run import Run
 
 Row = dict[str, Any]
@@ -43,13 +43,20 @@ def results_row(
     row.update(_judge(run, graded.judge))
     row["latency_s"] = latency_s
     row.update(given(run, "tool_calls", "web_searches"))
-    row.update({key: value for key, value in perf.items() if key not in _FIXED})
+    row.update({key: value for key, value in perf.items() if _may_set(key, value)})
     row["grade"] = graded.metrics
     if graded.explanation is not None:
         row["explanation"] = graded.explanation
     if graded.passed is not None:
         row["passed"] = graded.passed
     return row
+
+
+def _may_set(key: str, value: object) -> bool:
+    """Return whether a user's extra number may stand in a row: not if the row could then not be read back."""
+    if key in _FIXED or (key == "status" and value == "error"):
+        return False
+    return key != "meta" or isinstance(value, dict)
 
 
 def errors_row(
@@ -76,11 +83,6 @@ def errors_row(
     row.update(failure_class=failure_class, error=error, retries=retries, judge_retries=judge_retries)
     row.update({key: billed[key] for key in ("model", "usage", "judge_model", "judge_usage") if key in billed})
     return {**row, "latency_s": latency_s, **more}
-
-
-def row_line(row: Row) -> bytes:
-    """Return a row as one line of strict JSON, newline included."""
-    return compact(row).encode() + b"\n"
 
 
 def given(run: Run, *names: str) -> dict[str, Any]:

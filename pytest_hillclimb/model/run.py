@@ -71,6 +71,8 @@ def read_run(value: object) -> Run:
     for index, turn in enumerate(transcript or ()):
         if not isinstance(turn, dict):
             raise BadValueError.at(f"run.transcript[{index}]", f"expected a turn, got {type(turn).__name__}")
+    if data.get("status") == "error":
+        raise BadValueError.at("run.status", "'error' marks rows that hold no score; raise an exception instead")
     try:
         return Run.model_validate(data)
     except ValidationError as error:

@@ -8,6 +8,7 @@ and none once enough have failed.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from time import monotonic
@@ -46,13 +47,14 @@ class Conductor:
         self.abandoned = 0
         self.may_hold_exit = False
         self._config = config
-        self._maker = TrialMaker(config, run.settings, run.state.raw, run.reference)
+        self._maker = TrialMaker(run.settings, run.state.raw, run.reference)
         self._routing = OutputRouting(config)
         self._trials: dict[Key, Trial] = {}
         self._opened_until = -1
         self._session: pytest.Session | None = None
         self._max_red = _max_failures(config)
         self._reds = 0
+        self._judging = threading.Lock()
         self._exit: Outcome | None = None
         self._told_at = 0.0
         self.hurried = False
@@ -80,13 +82,16 @@ class Conductor:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Close the account: what is in flight has had its grace, what has ended is on disk."""
         if self.engine is None:
+            self.evals.close()
             return
         with suppress(KeyboardInterrupt), self.evals.interrupts.held():  # the session ends anyway
-            self.engine.close(hurried=self.hurried)
-            self._routing.stop()
-            self.evals.close()
+            try:
+                self.engine.close(hurried=self.hurried)
+                self._routing.stop()
+            finally:
+                self.evals.close()
         self.abandoned, self.may_hold_exit = self.engine.abandoned, self.engine.left_calls
-        if session.exitstatus == 0 and (self.evals.rescue or (self.stop_reason and self.log.untried)):
+        if session.exitstatus == pytest.ExitCode.OK and (self.evals.failed or self.stop_reason):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _start(self, session: pytest.Session) -> None:
@@ -97,7 +102,7 @@ class Conductor:
         settings = self.evals.settings
         selection = {"cases": list(settings.case), "limit": settings.limit, "executions": len(self.log)}
         try:
-            self.evals.open(on_failure=self._on_disk_failure, selection=selection)
+            self.evals.open(on_failure=self._stop, selection=selection)
         except RefusedError as error:
             raise usage_error(error) from None
         self.evals.tally.to_run = sum(e.execution.key not in self.evals.recorded.rows for e in self.log.entries)
@@ -150,7 +155,7 @@ class Conductor:
     def _wait(self, trial: Trial) -> Outcome:
         while True:
             if self._exit is not None:
-                pytest.exit(self._exit.reason, returncode=self._exit.returncode)
+                pytest.exit(one_line(self._exit.reason), returncode=self._exit.returncode)
             outcome = trial.outcome
             if outcome is not None and outcome.recorded:
                 return outcome
@@ -202,9 +207,10 @@ class Conductor:
         outcome = trial.outcome
         if outcome is None:
             return
-        self.log.note(outcome.key, outcome)
-        self._judge(outcome)
         self.evals.writer.put(outcome)
+        with self._judging:
+            self.log.note(outcome.key, outcome)
+            self._judge(outcome)
 
     def _judge(self, outcome: Outcome) -> None:
         """Decide what the outcome means for the trials that have not started."""
@@ -214,16 +220,13 @@ class Conductor:
         if outcome.kind is Kind.EXIT:
             self._exit = outcome
             self._engine().stop()
-        if outcome.stops_run and outcome.row is not None:
-            self._stop(f"{outcome.failure_class}: {outcome.row['error']}")
-
-    def _on_disk_failure(self, reason: str) -> None:
-        self._stop(reason)
+        if outcome.stop_reason is not None:
+            self._stop(outcome.stop_reason)
 
     def _stop(self, reason: str) -> None:
+        self._engine().stop()  # first: only then is it settled which trials were started
         if self.stop_reason is None:
             self.stop_reason = reason
-        self._engine().stop()
 
     def _tell_progress(self) -> None:
         now = monotonic()

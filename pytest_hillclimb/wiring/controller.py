@@ -7,7 +7,9 @@ the execution it was running: an errors row says so.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 from queue import Empty
 from time import monotonic
 from typing import Any
@@ -31,6 +33,8 @@ from pytest_hillclimb.wiring.wire import VARIANT_PATH, decode_outcome, encode_pl
 from pytest_hillclimb.wiring.worker import INPUT
 
 _PROGRESS_EVERY_S = 30.0
+_NAMES = re.compile(r"::([A-Za-z0-9._-]+)::(rep[0-9]+)(?:@.*)?\Z", re.DOTALL)  # --dist loadgroup adds @ and the group
+_STOPPED = (pytest.ExitCode.OK, pytest.ExitCode.INTERRUPTED)
 _GRACE_S = 4.0  # a little more than a worker gives to what it has in flight
 
 
@@ -180,12 +184,12 @@ class Controller:
         if outcome.kind is Kind.EXIT:
             self._exit = outcome
             self._stop(outcome.reason)
-        if outcome.stops_run and outcome.row is not None:
-            self._stop(f"{outcome.failure_class}: {outcome.row['error']}")
+        if outcome.stop_reason is not None:
+            self._stop(outcome.stop_reason)
 
     def _execution(self, nodeid: str) -> Execution | None:
-        parts = nodeid.split("@")[0].split("::")  # a group of --dist loadgroup stands behind an @
-        return self._by_name.get((parts[-2], parts[-1])) if len(parts) >= 3 else None
+        names = _NAMES.search(nodeid)
+        return self._by_name.get((names[1], names[2])) if names else None
 
     # --- the session --------------------------------------------------------------------------------------------------
 
@@ -204,16 +208,18 @@ class Controller:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Close the account."""
         if not self.opened:
+            self.evals.close()
             return
         in_flight = {execution.key for nodeid in self._begun if (execution := self._execution(nodeid)) is not None}
         self.abandoned = sum(entry.execution.key in in_flight for entry in self.log.untried)
-        self.evals.close()
+        with suppress(KeyboardInterrupt), self.evals.interrupts.held():  # the session ends anyway
+            self.evals.close()
         if self._interrupted:
             return
         if self._exit is not None:
             code = self._exit.returncode
             session.exitstatus = pytest.ExitCode.INTERRUPTED if code is None else code
-        elif self.evals.rescue or self.stop_reason:
+        elif session.exitstatus in _STOPPED and (self.evals.failed or self.stop_reason):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _stop(self, reason: str) -> None:

@@ -16,6 +16,7 @@ from pytest_hillclimb import hookspecs
 from pytest_hillclimb.engine.chain import error_place, error_text
 from pytest_hillclimb.engine.outcome import Kind, Signal
 from pytest_hillclimb.errors import CatalogError, HookError
+from pytest_hillclimb.flow.roots import CONFTEST
 
 _PREFIX = "pytest_hillclimb_"
 _KNOWN = tuple(name for name in vars(hookspecs) if name.startswith(_PREFIX))
@@ -40,13 +41,13 @@ def check_present(config: pytest.Config, files: Iterable[Path]) -> None:
     for path in files:
         for name in hookspecs.MAIN_HOOKS:
             if not any(_reaches(implementation.plugin, path) for implementation in implementations(config, name)):
-                raise HookError(f"no {name}(...) for the cases of {path}: define it in {path.parent / 'conftest.py'}")
+                raise HookError(f"no {name}(...) for the cases of {path}: define it in {path.parent / CONFTEST}")
 
 
 def _reaches(plugin: object, path: Path) -> bool:
     """Return whether the hooks of a plugin are called for the cases of a file, which those of a conftest may not be."""
     home = file_of(plugin)
-    return home is None or home.name != "conftest.py" or path.is_relative_to(home.parent)
+    return home is None or home.name != CONFTEST or path.is_relative_to(home.parent)
 
 
 def implementations(config: pytest.Config, name: str) -> list[Any]:
@@ -81,8 +82,8 @@ def load_cases(config: pytest.Config, eval_root: Path) -> list[tuple[Path, objec
     loaded: list[tuple[Path, object]] = []
     for implementation in reversed(implementations(config, f"{_PREFIX}load_cases")):
         home = file_of(implementation.plugin)
-        if home is None or home.name != "conftest.py":
-            home = eval_root / "conftest.py"
+        if home is None or home.name != CONFTEST:
+            home = eval_root / CONFTEST
         arguments = {"config": config} if "config" in implementation.argnames else {}
         loaded.append((home, _materialise(implementation.function, arguments, home)))
     return loaded
@@ -106,10 +107,10 @@ async def _awaited(awaitable: Any) -> Any:
     return await awaitable
 
 
-def grader_is_async(config: pytest.Config) -> bool:
-    """Return whether a grader is a coroutine function, whose result is awaited."""
-    functions = [i.function for i in implementations(config, f"{_PREFIX}grade_case")]
-    return any(inspect.iscoroutinefunction(function) for function in functions)
+def grader_is_async(hook: Any) -> bool:
+    """Return whether a grader that *hook*, the relay of a file, reaches is a coroutine function, which is awaited."""
+    graders = hook.pytest_hillclimb_grade_case.get_hookimpls()
+    return any(inspect.iscoroutinefunction(implementation.function) for implementation in graders)
 
 
 def signal(error: BaseException) -> Signal | None:

@@ -53,7 +53,7 @@ class OutputRouting:
         for handler in self._filtered:
             handler.removeFilter(not_from_a_trial)
         for handler in self._freed:
-            del handler.emit
+            handler.__dict__.pop("emit", None)
 
 
 def _ini(config: pytest.Config, name: str) -> str | None:

@@ -18,7 +18,7 @@ from pytest_hillclimb.report.summary import metric_lines, missed_lines, outcome_
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.stats.means import means
 from pytest_hillclimb.wiring import hooks
-from pytest_hillclimb.wiring.activation import Activation, resolve_settings, usage_error
+from pytest_hillclimb.wiring.activation import Activation, usage_error
 from pytest_hillclimb.wiring.cases import LoadedCases, load
 from pytest_hillclimb.wiring.collect import LOADED, RUN_ITEM, Collection, EmptyRun
 from pytest_hillclimb.wiring.conductor import Conductor
@@ -140,7 +140,7 @@ class EvalSession:
 
 def _notes_on_workers(config: pytest.Config) -> list[str]:
     notes = []
-    if resolve_settings(config).concurrency != 4:
+    if config.option.hillclimb_concurrency is not None or config.getini("hillclimb_concurrency"):
         notes.append("workers run one trial at a time; --hillclimb-concurrency is for a session without workers")
     if config.option.dist == "loadgroup":
         notes.append("--dist loadgroup does not keep groups together on pytest 9.2 and later")
@@ -163,6 +163,7 @@ def _table(owner: Conductor | Controller, config: pytest.Config) -> list[str]:
         lines.append(f"stopped    {one_line(owner.stop_reason, 300)}")
     if run.rescue:
         lines.append(f"rescued    rows that the disk did not take are in {run.rescue}")
+    lines += [f"unsaved    {one_line(row)}" for row in run.unsaved]
     lines += warning_lines(run.warnings)
     results = _relative(config, run.results_path)
     return [*lines, f"[{run.settings.variant}] done - {tally.scored} ok, {tally.failed} failed -> {results}"]

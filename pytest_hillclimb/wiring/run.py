@@ -63,6 +63,16 @@ class EvalRun:
         return self.variant_path / RESULTS
 
     @property
+    def failed(self) -> bool:
+        """Whether the disk has failed to take a row."""
+        return self._recorder is not None and self._recorder.failed
+
+    @property
+    def unsaved(self) -> list[str]:
+        """The rows that no disk took, as JSON."""
+        return self._recorder.unsaved if self._recorder is not None else []
+
+    @property
     def rescue(self) -> str | None:
         """The temporary file that holds what the disk did not take."""
         return self._recorder.rescue if self._recorder is not None else None
@@ -92,6 +102,13 @@ class EvalRun:
 
         :raises RefusedError: when the flow cannot be used or another session has it
         """
+        try:
+            self._open(on_failure, selection)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, on_failure: Callable[[str], None], selection: Mapping[str, Any]) -> None:
         if self.settings.fresh:
             self._flow = FlowDir(Path(tempfile.mkdtemp(prefix="hillclimb-fresh-")), Path(self.settings.flow).name)
         self._flow.preflight(self.settings.variant)
@@ -99,18 +116,22 @@ class EvalRun:
         self._lock = VariantLock.acquire(directory)
         self.look()
         write_run(directory, self._facts(selection))
+        scored = {safe_id for safe_id, _ in self.recorded.rows}
         try:
-            self._recorder = Recorder(self._flow, self.settings.variant, {safe_id for safe_id, _ in self.recorded.rows})
+            self._recorder = Recorder(self._flow, self.settings.variant, scored)
         except WriteError as error:
             raise RefusedError(error.message) from None
         self._writer = Writer(
-            self._recorder, on_recorded=self._on_recorded, on_failure=on_failure, on_progress=self.save_progress
+            self._recorder, on_recorded=self.tally.add, on_failure=on_failure, on_progress=self.save_progress
         )
         self.interrupts.install()
         self.started_at = monotonic()
 
     def reference(self, safe_id: str) -> str | None:
-        """Return the frozen baseline output of a case, None when there is none."""
+        """Return the frozen baseline output of a case, None when there is none.
+
+        :raises RefusedError: when what is there cannot be used
+        """
         return read_reference(self._references, safe_id)
 
     def earlier_outcome(self, execution: Execution) -> Outcome | None:
@@ -153,24 +174,27 @@ class EvalRun:
             self.warnings.append(f"{PROGRESS} could not be written: {error}")
 
     def close(self) -> None:
-        """Bring everything to disk, write the header for reports, and let go of the directory."""
-        if self._writer is not None and self._recorder is not None:
-            self._writer.close()
-            self.warnings += self._recorder.warnings
-            if self._recorder.rescue is None:
-                self.save_progress()
-                if warning := add_summary(self._flow.make(self.settings.variant), self._header()):
-                    self.warnings.append(warning)
-            if moved := self._flow.moved(self.settings.variant):
-                self.warnings.append(moved)
-        if self._lock is not None:
-            self._lock.release()
-        self.interrupts.remove()
-        self._flow.close()
-        self._read_from.close()
+        """Bring everything to disk, write the header for reports, and let go of the directory; twice is harmless."""
+        writer, self._writer = self._writer, None
+        try:
+            if writer is not None and self._recorder is not None:
+                writer.close()
+                self.warnings += self._recorder.warnings
+                self._finish(failed=self._recorder.failed)
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+            self.interrupts.remove()
+            self._flow.close()
+            self._read_from.close()
 
-    def _on_recorded(self, outcome: Outcome) -> None:
-        self.tally.add(outcome)
+    def _finish(self, *, failed: bool) -> None:
+        if not failed:
+            self.save_progress()
+            if warning := add_summary(self._flow.make(self.settings.variant), self._header()):
+                self.warnings.append(warning)
+        if moved := self._flow.moved(self.settings.variant):
+            self.warnings.append(moved)
 
     def _header(self) -> dict[str, Any]:
         served = self.tally.models.most_common(1)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import pytest
-
 from pytest_hillclimb.engine.app import App
 from pytest_hillclimb.engine.engine import Engine
 from pytest_hillclimb.engine.trial import Trial
@@ -26,12 +24,10 @@ class TrialMaker:
 
     def __init__(
         self,
-        config: pytest.Config,
         settings: Settings,
         state: Mapping[str, Any],
         reference: Callable[[str], str | None],
     ) -> None:
-        self._config = config
         self._settings = settings
         self._state = read_only(state)
         self._reference = reference
@@ -54,7 +50,7 @@ class TrialMaker:
                 case=case, run=run, ref=ref, ctx=ctx
             ),
             perf=lambda case, run: list(hook.pytest_hillclimb_perf(case=case, run=run)),
-            grade_is_async=hooks.grader_is_async(self._config),
+            grade_is_async=hooks.grader_is_async(hook),
             reference=self._reference,
             signal=hooks.signal,
             settings=self._settings,

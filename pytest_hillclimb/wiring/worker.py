@@ -52,7 +52,7 @@ class WorkerSession:
         self._stop_reason: str | None = None
         self._routing = OutputRouting(config)
         self._engine = Engine(1, on_end=self._on_end, warn=lambda _: None)
-        self._maker = TrialMaker(config, self._plan.settings, self._plan.state, self._reference)
+        self._maker = TrialMaker(self._plan.settings, self._plan.state, self._reference)
         self._presenter = Presenter(config, self._plan.settings, config.invocation_params.dir / VARIANT_PATH)
         # What pytest-xdist talks to the controller with is a plugin without a name.
         self._home: Any = next(p for p in config.pluginmanager.get_plugins() if hasattr(p, "sendevent"))
@@ -112,12 +112,12 @@ class WorkerSession:
             pytest.skip(f"not run: {one_line(self._stop_reason)}")
         item.execution = self._whole(item.execution)
         trial = item.trial = item.trial or self._maker.make(item, self._engine)
+        self._awaited = trial
         self._engine.need(trial)
         return self._wait(trial)
 
     def _wait(self, trial: Trial) -> Outcome:
         with self._ended:
-            self._awaited = trial
             try:
                 while not self._ended.wait_for(lambda: trial.outcome is not None, _LOOK_EVERY_S):
                     if self._is_orphaned():
@@ -160,8 +160,8 @@ class WorkerSession:
     def _on_end(self, trial: Trial) -> None:
         outcome = trial.outcome
         with self._ended:
-            if outcome is not None and outcome.stops_run and outcome.row is not None:
-                self._stop_reason = f"{outcome.failure_class}: {outcome.row['error']}"
+            if outcome is not None:
+                self._stop_reason = self._stop_reason or outcome.stop_reason
             if outcome is not None and trial is not self._awaited:
                 self._late.append(outcome)  # its item was interrupted, so there will be no report
             self._ended.notify_all()

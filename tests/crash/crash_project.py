@@ -142,13 +142,27 @@ class Session:
         wait_for(lambda: not self.running)
         return now
 
+    def wait_until(self, condition: Callable[[], object]) -> None:
+        """Wait for something that the session does."""
+        end = monotonic() + 20
+        while not condition():
+            if monotonic() > end:
+                self._give_up("what was waited for did not come")
+            sleep(0.01)
+
+    def _give_up(self, reason: str) -> None:
+        """Fail the test, and say what the session was doing: pytest's faulthandler answers the signal."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGABRT)
+        wait_for(lambda: not self.running)
+        raise AssertionError(f"{reason}:\n{self.text}")
+
     def end(self, within: float = 40.0) -> Done:
         """Wait for the end of the process; it fails the test if that takes too long."""
         end = monotonic() + within
         while (status := self._process.poll()) is None:
             if monotonic() > end:
-                self.kill()
-                raise AssertionError(f"the session did not end within {within} s:\n{self.text}")
+                self._give_up(f"the session did not end within {within} s")
             sleep(0.02)
         return Done(status, self.text, monotonic() - self._since)
 
@@ -309,9 +323,9 @@ class Project:
                 mine[0].ended = float(when)
         return found
 
-    def wait_for_calls(self, number: int, *, ended: bool = False) -> None:
-        """Wait until so many calls have begun, or have ended."""
-        wait_for(lambda: sum(call.ended is not None or not ended for call in self.calls()) >= number)
+    def wait_for_calls(self, session: Session, number: int) -> None:
+        """Wait until *session* has made its calls up to this number."""
+        session.wait_until(lambda: len(self.calls()) >= number)
 
     def rows(self, variant: str = "baseline") -> list[dict[str, Any]]:
         return read_rows(self.flow / variant / "results.jsonl")

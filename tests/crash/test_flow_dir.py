@@ -10,7 +10,7 @@ from time import monotonic, sleep
 from typing import Any
 
 import pytest
-from crash_project import NewProject, Project, Slowness, contents, keys, snapshot, wait_for
+from crash_project import NewProject, Project, Slowness, contents, keys, snapshot
 
 EVAL = """
 import pytest
@@ -206,7 +206,7 @@ def slow(request):
     )
     project.write_cases(*({"id": f"c{n}", "seconds": 0.3 * (n > 1)} for n in range(12)))
     session = project.start("--hillclimb-concurrency", "2")
-    wait_for((project.root / "sleeping").exists)
+    session.wait_until((project.root / "sleeping").exists)
     seen: dict[str, float] = {}
     results = project.flow / "baseline/results.jsonl"
     while not (project.root / "slept").exists():
@@ -330,7 +330,7 @@ def test_second_session_is_refused_while_the_first_runs(new_project: NewProject)
     project = new_project(EVAL)
     slots = write_cases(project, 4, seconds=2)
     first = project.start()
-    project.wait_for_calls(4)
+    project.wait_for_calls(first, 4)
     before = snapshot(project.flow)
     other = project.start("--hillclimb-variant", "v1")
     project.run().assert_refused(f"pid {first.pid}", os.uname().nodename, "baseline")

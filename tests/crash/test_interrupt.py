@@ -10,7 +10,7 @@ from time import sleep
 from typing import Any
 
 import pytest
-from crash_project import Call, Done, Forge, NewProject, Project, Slowness, keys, side_by_side, wait_for
+from crash_project import Call, Done, Forge, NewProject, Project, Slowness, keys, side_by_side
 
 GRACE_S = 5.0  # what is in flight has a short grace to end
 SLACK_S = 3.0  # for a loaded machine
@@ -146,7 +146,7 @@ def test_first_interrupt_records_what_ends_in_time(new_project: NewProject, slow
         *more(),
     )
     session = project.start()
-    project.wait_for_calls(4)
+    project.wait_for_calls(session, 4)
     session.interrupt()
     done = session.end()
     assert done.status == 2, done.text
@@ -167,7 +167,7 @@ def test_interrupts_at_random_moments(new_project: NewProject) -> None:
         project = new_project(EVAL)
         project.write_cases(*(case(f"c{n}", chance.choice(["ok", "later"]), 0.01) for n in range(100)))
         session = project.start("--hillclimb-concurrency", "4")
-        project.wait_for_calls(chance.randint(1, 60))
+        project.wait_for_calls(session, chance.randint(1, 60))
         sleep(chance.uniform(0, 0.02))
         session.interrupt()
         done = session.end(TOO_LONG_S)
@@ -223,7 +223,7 @@ def test_interrupt_ends_the_waits_for_retries(new_project: NewProject) -> None:
     project = new_project(EVAL)
     project.write_cases(case("busy", "busy"), case("later-busy", "busy", 0.5), case("slow", "ok", 1), *more())
     session = project.start("--hillclimb-concurrency", "3")
-    project.wait_for_calls(3)
+    project.wait_for_calls(session, 3)
     session.interrupt()
     done = session.end()
     assert done.status == 2, done.text
@@ -348,7 +348,7 @@ def _skips(done: Done) -> list[str]:
 def _interrupted(project: Project, kind: str) -> Done:
     project.write_cases(case("hung", kind), case("ends", "ok", 0.8), *more())
     session = project.start("--hillclimb-concurrency", "2")
-    project.wait_for_calls(2)
+    project.wait_for_calls(session, 2)
     session.interrupt()
     return session.end(TOO_LONG_S)
 
@@ -356,7 +356,7 @@ def _interrupted(project: Project, kind: str) -> Done:
 def _interrupted_twice(project: Project, kind: str) -> Done:
     project.write_cases(case("done", "ok"), case("hung", kind), case("hung-too", "hang"), *more())
     session = project.start("--hillclimb-concurrency", "2")
-    wait_for(lambda: project.rows() and {"hung", "hung-too"} <= set(names(project.calls())))
+    session.wait_until(lambda: project.rows() and {"hung", "hung-too"} <= set(names(project.calls())))
     session.interrupt()
     sleep(0.7)
     assert session.running

@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 from time import sleep
 
-from crash_project import Call, NewProject, Project, Slowness, keys, side_by_side, wait_for
+from crash_project import Call, NewProject, Project, Slowness, keys, side_by_side
 
 CASES, REPS = 100, 2
 SLOTS = sorted((f"case-{n}", rep) for n in range(CASES) for rep in range(REPS))
@@ -79,7 +79,7 @@ def test_lock_is_free_although_a_child_of_the_app_lives_on(new_project: NewProje
     )
     project.write_cases({"id": "forks"}, {"id": "hangs"})
     session = project.start("--hillclimb-concurrency", "1")
-    wait_for(lambda: len(project.calls()) == 2 and project.rows())
+    session.wait_until(lambda: len(project.calls()) == 2 and project.rows())
     session.kill()
     (project.root / "killed").touch()
     try:
@@ -95,7 +95,7 @@ def _kill_by_calls(project: Project, chance: random.Random, slowness: Slowness) 
     for _ in range(5):
         session = project.start(*OPTIONS)
         enough = len(project.calls()) + chance.randint(5, 40)
-        wait_for(lambda enough=enough: len(project.calls()) >= enough)
+        project.wait_for_calls(session, enough)
         sleep(chance.uniform(0, 0.06))
         assert session.running, "the run was to be killed before its end"
         killed[session.pid] = session.kill() - LATE_S * slowness()

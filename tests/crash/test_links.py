@@ -17,7 +17,6 @@ from crash_project import (
     read_rows,
     side_by_side,
     snapshot,
-    wait_for,
 )
 
 EVAL = """
@@ -263,7 +262,7 @@ def begin(project: Project, *args: str) -> Session:
     """Start a run of some two seconds and wait until rows are on disk."""
     session = project.start("--hillclimb-concurrency", "2", *args, LATENCY="0.2")
     results = project.flow / (args[-1] if args else "baseline") / "results.jsonl"
-    wait_for(lambda: results.exists() and results.read_bytes().count(b"\n") >= 2)
+    session.wait_until(lambda: results.exists() and results.read_bytes().count(b"\n") >= 2)
     return session
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.grade import Graded, read_grade
 from pytest_hillclimb.model.ids import path_safe
-from pytest_hillclimb.model.rows import errors_row, results_row, row_line
+from pytest_hillclimb.model.rows import errors_row, results_row
 from pytest_hillclimb.model.run import Run
 
 FULL_CASE = Case.model_validate(
@@ -176,15 +175,3 @@ def test_an_errors_row_has_the_keys_of_the_format_in_order() -> None:
 
 def test_an_errors_row_without_anything_billed_still_counts_its_retries() -> None:
     assert list(errors()) == ["prompt_id", "rep", "failure_class", "error", "retries", "judge_retries", "latency_s"]
-
-
-def test_a_row_is_one_line_of_readable_strict_json() -> None:
-    row = {"prompt": "caf\u00e9 \u2028\n\ud83d\ude00 \U0001f600", "grade": {"a": 0.1}}
-    line = row_line(row)
-    assert line.endswith(b"}\n")
-    assert line.count(b"\n") == 1
-    text = line.decode()
-    assert "caf\u00e9" in text
-    assert "\U0001f600" in text
-    assert "\\ud83d\\ude00" in text
-    assert json.loads(text)["grade"] == {"a": 0.1}
