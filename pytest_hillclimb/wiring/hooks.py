@@ -114,7 +114,13 @@ def grader_is_async(hook: Any) -> bool:
 
 
 def signal(error: BaseException) -> Signal | None:
-    """Return what an exception asks of the test runner, None for an ordinary one."""
+    """Return what an exception asks of the test runner, None for an ordinary one.
+
+    A group, as a task group raises it, asks what its members ask, if none of them is ordinary.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        signals = [signal(member) for member in error.exceptions]
+        return signals[0] if None not in signals else None
     if isinstance(error, pytest.skip.Exception):
         return Signal(Kind.SKIPPED, _reason(error))
     if isinstance(error, pytest.xfail.Exception):
