@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from engine_lab import Lab, failure, scored
+from engine_lab import Lab, row_of
 
 from pytest_hillclimb.engine.app import Context
+from pytest_hillclimb.engine.outcome import Kind
 from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.run import Run
 
@@ -82,10 +83,10 @@ def test_an_app_may_raise_it(lab: Callable[..., Lab], error: BaseException, says
         raise error
 
     outcomes = lab(app).outcomes("odd", "fine")
-    row = failure(outcomes["odd"])
+    row = row_of(outcomes["odd"])
     assert (row["failure_class"], row["error_type"]) == ("error", type(error).__name__)
     assert says in row["error"]
-    assert scored(outcomes["fine"])
+    assert outcomes["fine"].kind is Kind.SCORED
 
 
 @odd
@@ -93,7 +94,7 @@ def test_a_grader_may_raise_it(lab: Callable[..., Lab], error: BaseException, sa
     def grade(case: Case, run: Run, ref: str | None, ctx: Context) -> object:
         raise error
 
-    row = failure(lab(lambda case, ctx: {"usage": {"input_tokens": 1}}, grade).outcome())
+    row = row_of(lab(lambda case, ctx: {"usage": {"input_tokens": 1}}, grade).outcome())
     assert row["failure_class"] == "grader_error"
     assert says in row["error"]
     assert row["usage"] == {"input_tokens": 1}
@@ -111,4 +112,4 @@ def test_an_app_that_stops_the_loop_or_cancels_all_its_tasks_costs_no_waits(lab:
 
     outcomes = lab(app, timeout=10).outcomes("stops", "cancels", "a", "b", "c")
     assert all(outcome.duration < 5 for outcome in outcomes.values())
-    assert scored(outcomes["c"])
+    assert outcomes["c"].kind is Kind.SCORED
