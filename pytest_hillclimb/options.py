@@ -18,6 +18,8 @@ DEFAULT_FLOW = ".claude/hillclimb/flow"
 DEFAULT_CATALOGS = ("catalog.yaml", "catalog.yml", "catalog.json", "catalog.jsonl", "catalog.csv")
 MAX_TIMEOUT_S = 2147483  # seconds in 2**31 - 1 milliseconds, the limit of the format's other runner
 
+MAX_REPS = 10_000
+
 _INTEGER = re.compile(r"\+?[0-9]+")
 _DECIMAL = re.compile(r"\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _VARIANT = re.compile(r"baseline|v[1-9][0-9]*")
@@ -32,6 +34,12 @@ def _text(value: str) -> str:
 def _count(value: str) -> int:
     if not _INTEGER.fullmatch(value) or int(value) < 1:
         raise ValueError("a whole number from 1")
+    return int(value)
+
+
+def _reps(value: str) -> int:
+    if not _INTEGER.fullmatch(value) or not 1 <= int(value) <= MAX_REPS:
+        raise ValueError(f"a whole number from 1 to {MAX_REPS}")
     return int(value)
 
 
@@ -89,7 +97,7 @@ OPTIONS: tuple[Option, ...] = (
         "variant", "Round of the app: baseline or v<N> (default: baseline).", "ID", parse=_variant, default="baseline"
     ),
     Option("model", "Requested model; every served model is checked against it.", "ID"),
-    Option("reps", "Repetitions of each case (default: 1).", "N", parse=_count, default=1),
+    Option("reps", "Repetitions of each case (default: 1).", "N", parse=_reps, default=1),
     Option("concurrency", "Trials in flight in this process (default: 4).", "N", parse=_count, default=4),
     Option(
         "timeout",

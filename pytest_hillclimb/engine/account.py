@@ -8,6 +8,7 @@ from typing import Any
 from pytest_hillclimb.engine.chain import error_text
 from pytest_hillclimb.engine.classify import Failure
 from pytest_hillclimb.engine.ends import EngineEnd
+from pytest_hillclimb.errors import BadValueError
 from pytest_hillclimb.model.grade import Graded
 from pytest_hillclimb.model.rows import Row, errors_row, given, results_row
 from pytest_hillclimb.model.run import Run, billed
@@ -60,7 +61,7 @@ class Account:
     def errors_row(self, error: BaseException, failure: Failure, stage: str, *, latency_s: float) -> Row:
         """Return the row of the execution that *error* kept from being scored."""
         more: dict[str, Any] = {}
-        if not isinstance(error, EngineEnd):
+        if not isinstance(error, (EngineEnd, BadValueError)):
             more["error_type"] = type(error).__name__
         if failure.code is not None:
             more["code"] = failure.code

@@ -125,7 +125,8 @@ class Context:
         :param data: bytes, or text that is stored as UTF-8
         :param kind: image, svg, html, pdf, json, text, code or file
         :param alt: text for those who cannot see it
-        :raises AttachmentError: for a name or data that cannot be kept, or above 16 MiB for one trial
+        :raises AttachmentError: for a name or data that cannot be kept, a name that was used for other content, or
+            above 16 MiB for one trial
         """
         if not isinstance(data, (bytes, str)):
             raise AttachmentError(f"attach({name!r}): expected bytes or text, got {type(data).__name__}")
@@ -133,6 +134,8 @@ class Context:
         safe = path_safe(str(name))
         if not safe.strip("."):
             raise AttachmentError(f"attach({name!r}): expected a file name")
+        if self._attached.get(safe, content) != content:
+            raise AttachmentError(f"attach({name!r}): this attempt has attached other content under that name")
         total = self.attached_before + len(content) + sum(len(v) for k, v in self._attached.items() if k != safe)
         if total > MAX_ATTACHED_BYTES:
             raise AttachmentError(

@@ -36,6 +36,7 @@ class AsyncCall:
         self.given_up = False  # its trial has ended without it
         self.loop: LoopThread | None = None
         self.task: asyncio.Task[None] | None = None
+        self.context = copy_context()  # of the lane: what the call prints is its trial's, wherever it is started
         self._awaitable = awaitable
         self._settling = threading.Lock()
 
@@ -66,7 +67,7 @@ class AsyncCall:
     def discard(self) -> None:
         """Close an awaitable that will never be awaited, so that Python does not warn of it."""
         close = getattr(self._awaitable, "close", None)
-        if self.task is None and close is not None:
+        if close is not None:
             close()
 
 
@@ -88,10 +89,10 @@ class LoopThread:
         self._thread.start()
 
     def submit(self, call: AsyncCall) -> None:
-        """Start *call* on this loop, in a copy of the calling thread's context."""
+        """Start *call* on this loop."""
         call.loop, call.submitted = self, monotonic()
         self.calls.add(call)
-        self.loop.call_soon_threadsafe(self._start, call, context=copy_context())
+        self.loop.call_soon_threadsafe(self._start, call, context=call.context.copy())
 
     def cancel(self, call: AsyncCall) -> None:
         """Ask the task of *call* to end; whether it does is its own affair."""
@@ -159,6 +160,7 @@ class LoopThread:
     def _settle(self, call: AsyncCall) -> None:
         self.calls.discard(call)
         if not call.over:  # cancelled by other user code before it began
+            call.discard()
             call.error = asyncio.CancelledError()
             call.end()
 

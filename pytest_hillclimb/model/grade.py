@@ -83,7 +83,7 @@ def _metrics(raw: object) -> tuple[Metrics, bool | None]:
 
 def _name(name: object) -> str:
     if not isinstance(name, str) or not name:
-        raise BadValueError.at("grade", f"expected metric names as text, got one of type {type(name).__name__}")
+        raise BadValueError.at("grade", f"expected metric names as text that is not empty, got {name!r:.80}")
     return str(name)
 
 

@@ -76,7 +76,9 @@ def _plain(value: Any, path: str, depth: int) -> Any:
         return _plain(value.value, path, depth + 1)
     if isinstance(value, str):
         return str.__str__(value)
-    return number(value, path)
+    if isinstance(value, (int, float, Decimal, Fraction)) or _is_scalar(value):
+        return number(value, path)
+    raise BadValueError.at(path, f"a value of type {type(value).__name__} cannot be stored as JSON")
 
 
 def _given(model: BaseModel) -> dict[str, Any]:
@@ -113,9 +115,13 @@ def number(value: Any, path: str) -> int | float | bool:
         return finite(float(value), path)
     if isinstance(value, (Decimal, Fraction)):
         return _real(value, path)
-    if hasattr(value, "dtype") and getattr(value, "shape", None) == ():
+    if _is_scalar(value):
         return _scalar(value, path)
-    raise BadValueError.at(path, f"a value of type {type(value).__name__} cannot be stored as JSON")
+    raise BadValueError.at(path, f"expected a number, got a value of type {type(value).__name__}")
+
+
+def _is_scalar(value: object) -> bool:
+    return hasattr(value, "dtype") and getattr(value, "shape", None) == ()
 
 
 def _bounded(value: int, path: str) -> int:
@@ -140,7 +146,7 @@ def _scalar(value: Any, path: str) -> int | float | bool:
         with suppress(ValueError):
             item = float(str(value))
     if not isinstance(item, (bool, int, float)):
-        raise BadValueError.at(path, f"a value of type {type(value).__name__} cannot be stored as JSON")
+        raise BadValueError.at(path, f"expected a number, got a value of type {type(value).__name__}")
     return number(item, path)
 
 

@@ -19,11 +19,14 @@ _TOKENS = (
 )
 
 
-def outcome_lines(tally: Tally, *, recorded: Sequence[bool | None], untried: int, fail_on: str) -> list[str]:
+def outcome_lines(
+    tally: Tally, *, recorded: Sequence[bool | None], untried: int, fail_on: str, skipped: int = 0
+) -> list[str]:
     """Return the lines that count how executions ended.
 
     :param recorded: the verdicts of the items whose row was on disk before
     :param untried: planned executions that have no outcome
+    :param skipped: executions that pytest skipped by a mark or in a fixture
     :param fail_on: what turns an item red, which decides how a miss is called
     """
     missed = "missed" if fail_on == "error" else "failed"
@@ -31,8 +34,8 @@ def outcome_lines(tally: Tally, *, recorded: Sequence[bool | None], untried: int
     if tally.failed:
         classes = ", ".join(f"{one_line(name)} {count}" for name, count in tally.errors.most_common())
         lines.append(f"errors     {tally.failed}  ({classes})")
-    if tally.skipped:
-        lines.append(f"skipped    {tally.skipped}")
+    if tally.skipped + skipped:
+        lines.append(f"skipped    {tally.skipped + skipped}")
     if recorded:
         verdicts = _verdicts(recorded.count(True), recorded.count(False), len(recorded), missed)
         lines.append(f"recorded   {len(recorded)}{verdicts}")

@@ -78,6 +78,11 @@ class Conductor:
         finally:
             self._settle()
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note what pytest skips on its own, unless the run has stopped itself."""
+        if report.skipped and self.stop_reason is None:
+            self.log.note_skip(report.nodeid)
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Close the account: what is in flight has had its grace, what has ended is on disk."""

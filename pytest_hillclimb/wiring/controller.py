@@ -21,6 +21,8 @@ from pytest_hillclimb.engine.classify import classify
 from pytest_hillclimb.engine.ends import WorkerLost
 from pytest_hillclimb.engine.outcome import Kind, Outcome
 from pytest_hillclimb.errors import OptionError, RefusedError
+from pytest_hillclimb.flow.layout import ERRORS
+from pytest_hillclimb.report.detail import headline, unmeasured
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.schedule.plan import Execution
 from pytest_hillclimb.wiring.activation import Activation, usage_error
@@ -126,8 +128,9 @@ class Controller:
             self._take(decode_outcome(wire))
         gist = report.__dict__.pop("hillclimb_gist", None)
         if gist is not None and isinstance(report.longrepr, str):
-            path = one_line(os.path.relpath(self.evals.variant_path, self._config.invocation_params.dir))
-            report.longrepr = TrialRepr(gist, report.longrepr.replace(VARIANT_PATH, path).split("\n"))
+            report.longrepr = TrialRepr(gist, report.longrepr.replace(VARIANT_PATH, self._shown()).split("\n"))
+        if report.skipped and self.stop_reason is None:
+            self.log.note_skip(report.nodeid)
         self._tell_progress()
 
     @pytest.hookimpl(optionalhook=True)
@@ -147,29 +150,29 @@ class Controller:
         report.when = "setup"  # what pytest shows as E, and JUnit as an error
         report.location = (report.location[0], None, f"{execution.case.safe_id} rep{execution.rep}")
         if entry.outcome is not None and entry.outcome.failure_class != WorkerLost.failure_class:
-            report.longrepr = f"{execution.label}: {name} died when the outcome had been recorded"
+            gist = f"{execution.label}: {name} died when the outcome had been recorded"
+            report.longrepr = TrialRepr(gist, [gist])
             sched.mark_test_pending = lambda item: None  # would have it paid for again
             try:
                 return (yield)
             finally:
                 del sched.mark_test_pending
-        outcome = self._lost(execution, name, self._begun.pop(crashitem, None))
-        report.longrepr = f"{WorkerLost.failure_class}: {outcome.reason}"
-        self._take(outcome)
-        return (yield)
-
-    def _lost(self, execution: Execution, worker: str, began: float | None) -> Outcome:
+        began = self._begun.pop(crashitem, None)
         how = "before it began it" if began is None else "while running it; what it cost is not known"
-        error = WorkerLost(f"{execution.label}: {worker} died {how}")
+        error = WorkerLost(f"{execution.label}: {name} died {how}")
         latency = 0.0 if began is None else monotonic() - began
-        return Outcome(
-            key=execution.key,
-            label=execution.label,
-            file_stem=execution.file_stem,
-            kind=Kind.FAILED,
-            row=Account(execution).errors_row(error, classify(error), APP, latency_s=latency),
-            reason=str(error),
+        row = Account(execution).errors_row(error, classify(error), APP, latency_s=latency)
+        report.longrepr = TrialRepr(headline(row), unmeasured(execution.case, row, (), f"{self._shown()}/{ERRORS}"))
+        self._take(
+            Outcome(
+                key=execution.key,
+                label=execution.label,
+                file_stem=execution.file_stem,
+                kind=Kind.FAILED,
+                row=row,
+            )
         )
+        return (yield)
 
     def _take(self, outcome: Outcome) -> None:
         entry = self.log.get(outcome.key)
@@ -190,6 +193,10 @@ class Controller:
     def _execution(self, nodeid: str) -> Execution | None:
         names = _NAMES.search(nodeid)
         return self._by_name.get((names[1], names[2])) if names else None
+
+    def _shown(self) -> str:
+        """Return the path of the variant as seen from where the session was started."""
+        return one_line(os.path.relpath(self.evals.variant_path, self._config.invocation_params.dir))
 
     # --- the session --------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ class Entry:
     nodeid: str
     execution: Execution
     outcome: Outcome | None = None
+    skipped: bool = False
+    """Whether pytest skipped the item, by a mark or in a fixture."""
 
 
 class RunLog:
@@ -23,6 +25,7 @@ class RunLog:
 
     def __init__(self, selected: Iterable[tuple[str, Execution]] = ()) -> None:
         self._entries = {execution.key: Entry(nodeid, execution) for nodeid, execution in selected}
+        self._by_nodeid = {entry.nodeid: entry for entry in self._entries.values()}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -39,6 +42,11 @@ class RunLog:
             return False
         entry.outcome = outcome
         return True
+
+    def note_skip(self, nodeid: str) -> None:
+        """Note that pytest skipped an item; of no account if its execution has an outcome."""
+        if (entry := self._by_nodeid.get(nodeid)) is not None:
+            entry.skipped = True
 
     def get(self, key: Key) -> Entry | None:
         """Return the entry of an execution, None if it was not selected."""
@@ -57,4 +65,9 @@ class RunLog:
     @property
     def untried(self) -> list[Entry]:
         """The executions that have neither a row nor a reason for having none."""
-        return [e for e in self._entries.values() if e.outcome is None]
+        return [e for e in self._entries.values() if e.outcome is None and not e.skipped]
+
+    @property
+    def skipped(self) -> int:
+        """How many executions were skipped and have no outcome."""
+        return sum(e.outcome is None and e.skipped for e in self._entries.values())

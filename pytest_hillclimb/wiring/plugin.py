@@ -15,7 +15,7 @@ from pytest_hillclimb.flow.layout import FlowDir
 from pytest_hillclimb.flow.statefile import read_state, record_approval
 from pytest_hillclimb.model.state import LoopState
 from pytest_hillclimb.report.summary import metric_lines, missed_lines, outcome_lines, spend_lines, warning_lines
-from pytest_hillclimb.report.terminal import one_line
+from pytest_hillclimb.report.terminal import one_line, plural
 from pytest_hillclimb.stats.means import means
 from pytest_hillclimb.wiring import hooks
 from pytest_hillclimb.wiring.activation import Activation, usage_error
@@ -101,7 +101,7 @@ class EvalSession:
             state = "not checked"
         lines = [
             f"hillclimb: variant {settings.variant}, eval {_relative(config, activation.eval_root)}, "
-            f"harness {short(harness.sha)} {state} ({len(harness.files)} files), "
+            f"harness {short(harness.sha)} {state} ({plural(len(harness.files), 'file')}), "
             f"flow {_relative(config, settings.flow_path)}"
         ]
         return [*lines, *(f"hillclimb: note: {one_line(note)}" for note in self._notes(config))]
@@ -152,7 +152,9 @@ def _notes_on_workers(config: pytest.Config) -> list[str]:
 def _table(owner: Conductor | Controller, config: pytest.Config) -> list[str]:
     run, log, tally = owner.evals, owner.log, owner.evals.tally
     untried = log.untried
-    lines = outcome_lines(tally, recorded=log.earlier, untried=len(untried), fail_on=run.settings.fail_on)
+    lines = outcome_lines(
+        tally, recorded=log.earlier, skipped=log.skipped, untried=len(untried), fail_on=run.settings.fail_on
+    )
     lines += metric_lines(means([*run.recorded.scores, *tally.scores]))
     lines += spend_lines(tally, owner.abandoned)
     if run.settings.fail_on == "error":

@@ -70,9 +70,11 @@ def _scope_lines(config: pytest.Config, run: EvalRun, log: RunLog) -> list[str]:
         lines.append(f"hillclimb: fresh: nothing is recorded, rows go to {one_line(run.results_path)}")
     notes = list(loaded.notes)
     if run.recorded.errors:
-        notes.append(f"{run.recorded.errors} recorded rows have the status error and hold no score: they are run again")
+        notes.append(
+            f"run again, as their status is error and they hold no score: {plural(run.recorded.errors, 'row')}"
+        )
     if run.recorded.broken:
-        notes.append(f"{run.recorded.broken} lines of {one_line(run.results_path)} hold no row and are ignored")
+        notes.append(f"ignored, as they hold no row: {plural(run.recorded.broken, 'line')} of {run.results_path.name}")
     if not settings.is_baseline and not run.has_references():
         notes.append("the baseline has frozen no references: graders get ref=None")
     return [*lines, *(f"hillclimb: note: {one_line(note)}" for note in notes)]
