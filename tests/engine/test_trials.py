@@ -1253,7 +1253,11 @@ MIB = bytes(1024 * 1024)
 
 
 def test_artifacts_are_capped_in_all(lab: MakeLab) -> None:
-    assert "16777216 bytes" in refused_attachment(lab, ("a", MIB * 10), ("a", MIB * 15), ("b", MIB), ("c", "x"))
+    assert "16777216 bytes" in refused_attachment(lab, ("a", MIB * 10), ("a", MIB * 10), ("b", MIB * 6), ("c", "x"))
+
+
+def test_a_name_holds_one_artifact(lab: MakeLab) -> None:
+    assert "other content under that name" in refused_attachment(lab, ("a", "x"), ("a", "x"), ("a", "y"))
 
 
 def test_the_cap_of_artifacts_holds_over_app_and_grader(lab: MakeLab) -> None:
