@@ -16,10 +16,12 @@ from time import perf_counter
 import pytest
 
 import pytest_hillclimb
-from benchmarks import inactive, memory, overhead, resume, waves
+from benchmarks import inactive, memory, overhead, resume, waves, workers
 from benchmarks.sessions import prepare
 
-BENCHMARKS = {module.__name__.rpartition(".")[2]: module for module in (overhead, waves, resume, memory, inactive)}
+BENCHMARKS = {
+    module.__name__.rpartition(".")[2]: module for module in (overhead, waves, workers, resume, memory, inactive)
+}
 
 
 def main() -> None:
