@@ -19,7 +19,8 @@ import pytest_hillclimb
 from benchmarks import inactive, memory, overhead, resume, waves, workers
 from benchmarks.sessions import prepare
 
-BENCHMARKS = {
+MODULES = (overhead, waves, workers, resume, memory, inactive)
+BENCHMARKS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
     module.__name__.rpartition(".")[2]: module for module in (overhead, waves, workers, resume, memory, inactive)
 }
 
