@@ -21,8 +21,6 @@ from benchmarks.sessions import prepare
 
 MODULES = (overhead, waves, workers, resume, memory, inactive)
 BENCHMARKS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
-    module.__name__.rpartition(".")[2]: module for module in (overhead, waves, workers, resume, memory, inactive)
-}
 
 
 def main() -> None:

@@ -164,7 +164,9 @@ def test_values_that_are_refused_name_origin_expectation_and_value(name: str, te
 
 
 def test_a_bad_ini_value_names_key_and_file(parser: Parser) -> None:
-    with pytest.raises(OptionError, match=r"^hillclimb_reps in pytest\.ini: expected a whole number from 1 to 10000, got 'x'$"):
+    with pytest.raises(
+        OptionError, match=r"^hillclimb_reps in pytest\.ini: expected a whole number from 1 to 10000, got 'x'$"
+    ):
         resolved(parser, "", {"hillclimb_reps": "x"})
 
 
