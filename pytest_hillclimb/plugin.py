@@ -34,7 +34,9 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None, object, object]:
     """Decide whether this session runs evals, before any conftest is imported; if so, gate it and set it up."""
-    if not _is_worker_process() and _may_be_active(early_config):
+    if _is_worker_process():
+        _import_as_controller(early_config)
+    elif _may_be_active(early_config):
         from pytest_hillclimb.wiring.activation import activate
 
         early_config.stash[_ACTIVE] = activate(early_config, args)
@@ -85,6 +87,13 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
         return []
     catalogs = "1 catalog" if count == 1 else f"{count} catalogs"
     return [f"hillclimb: {catalogs} left alone; run evals with --hillclimb, or by naming them (pytest DIR)"]
+
+
+def _import_as_controller(config: pytest.Config) -> None:
+    """In a worker, import the conftests of the eval initially, as its controller has done."""
+    paths = config.getini("hillclimb_paths")
+    if paths and not config.known_args_namespace.file_or_dir:
+        config.known_args_namespace.file_or_dir = [str(config.invocation_params.dir), *map(str, paths)]
 
 
 def _is_worker_process() -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from worker_project import NewWorkerProject, assert_orderly, cases, ids, keys, summary
 
 UNORDERED = """
@@ -127,7 +126,6 @@ def pytest_hillclimb_grade_case(case, run, ref, ctx):
 """
 
 
-@pytest.mark.xfail(strict=True, reason="workers do not import the conftests of hillclimb_paths initially")
 def test_conftests_are_initial_in_workers_too(new_project: NewWorkerProject) -> None:
     project = new_project(CONFIGURED)
     project.write_cases(*cases(2))
