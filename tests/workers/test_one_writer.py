@@ -64,7 +64,7 @@ import sys
 
 if HERE != "one process":
     def look(event, arguments):
-        if event == "open" and any(name in str(arguments[0]) for name in (".claude/hillclimb/flow", ".jsonl", "catalog.json")):
+        if event == "open" and any(name in str(arguments[0]) for name in (".claude/", ".jsonl", "catalog.json")):
             os.write(OPENED, f"{HERE} opened {arguments[0]}\\n".encode())
 
     OPENED = os.open(HOME / "opened.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
