@@ -1,0 +1,123 @@
+"""Candidates: the models or agents under test, in the slots of a matrix, each with what it needs and may use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MAX_CANDIDATE_ID = 40
+ID_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+
+SafeId = Annotated[str, Field(pattern=rf"\A{ID_PATTERN}\Z", max_length=200)]
+CandidateId = Annotated[str, Field(pattern=rf"\A{ID_PATTERN}\Z", max_length=MAX_CANDIDATE_ID)]
+Text = Annotated[str, Field(pattern=r"\S")]
+
+_STRICT = ConfigDict(frozen=True, extra="forbid")
+
+
+class Qualification(BaseModel):
+    """What a candidate needs before it can be run.
+
+    ``required_env`` names environment variables that must be set and not empty; ``profile`` is free text for the
+    harness.
+    """
+
+    model_config = _STRICT
+
+    required_env: tuple[Text, ...] = ()
+    profile: str | None = None
+
+
+class Budget(BaseModel):
+    """What one execution of a candidate may use; a limit that is absent does not limit.
+
+    ``max_latency_ms`` (milliseconds) and ``max_attempts`` bound the trial while it runs. ``max_cost_usd`` (US dollars,
+    0 for no paid use at all) and ``max_total_tokens`` are judged on the usage of the scored attempt; exactly at a limit
+    is within it.
+    """
+
+    model_config = _STRICT
+
+    max_latency_ms: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    max_attempts: Annotated[int, Field(ge=1)] | None = None
+    max_cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    max_total_tokens: Annotated[int, Field(ge=1)] | None = None
+
+
+class Candidate(BaseModel):
+    """One model or agent under test.
+
+    ``slot_id`` is the slot that it was listed in. ``adapter``, ``provider``, ``tier`` and ``reasoning_effort`` are free
+    text, ``settings`` is anything; the harness reads them from ``ctx.candidate``.
+    """
+
+    model_config = _STRICT
+
+    id: CandidateId
+    slot_id: SafeId
+    model: Text
+    adapter: str | None = None
+    provider: str | None = None
+    tier: str | None = None
+    reasoning_effort: str | None = None
+    settings: Mapping[str, Any] = {}
+    qualification: Qualification = Qualification()
+    budget: Budget = Budget()
+
+
+class Slot(BaseModel):
+    """A place in the matrix that one of its candidates fills, by rotation; ``phase`` shifts its turn."""
+
+    model_config = _STRICT
+
+    id: SafeId
+    candidates: Annotated[tuple[Candidate, ...], Field(min_length=1)]
+    phase: int = 0
+
+    def filled_by(self, rotation: int) -> Candidate:
+        """Return the candidate whose turn it is."""
+        return self.candidates[(rotation + self.phase) % len(self.candidates)]
+
+
+class ScheduleRules(BaseModel):
+    """The numbers of the balanced schedule.
+
+    Case number ``i`` meets the active candidates ``(i + rotation + j * pair_offset) mod n`` for ``j`` below
+    ``candidates_per_case``. ``repeats`` gives the repetitions of single cases by their id; the others have those of
+    ``--hillclimb-reps``. ``cycle`` is the number of rotations after which all begins anew.
+    """
+
+    model_config = _STRICT
+
+    pair_offset: Annotated[int, Field(ge=1)] = 3
+    candidates_per_case: Annotated[int, Field(ge=1)] = 2
+    repeats: Mapping[str, Annotated[int, Field(ge=1)]] = {}
+    cycle: Annotated[int, Field(ge=1)] = 7
+    id_prefix: Annotated[str, Field(pattern=r"\A[A-Za-z0-9._-]{0,40}\Z")] = "rwe-"
+
+
+class Manifest(BaseModel):
+    """The candidates of a matrix by slot, and the numbers of its schedule."""
+
+    model_config = _STRICT
+
+    slots: Annotated[tuple[Slot, ...], Field(min_length=1)]
+    schedule: ScheduleRules = ScheduleRules()
+
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Every candidate, in the author's order."""
+        return tuple(candidate for slot in self.slots for candidate in slot.candidates)
+
+    @cached_property
+    def required_env(self) -> frozenset[str]:
+        """The names that any candidate requires."""
+        return frozenset(name for c in self.candidates for name in c.qualification.required_env)
+
+    def active(self, rotation: int) -> tuple[Candidate, ...]:
+        """Return the candidate of each slot whose turn it is, in slot order; *rotation* may be any integer."""
+        turn = rotation % self.schedule.cycle
+        return tuple(slot.filled_by(turn) for slot in self.slots)
