@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 MAX_CANDIDATE_ID = 40
 ID_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 
-SafeId = Annotated[str, Field(pattern=rf"\A{ID_PATTERN}\Z", max_length=200)]
-CandidateId = Annotated[str, Field(pattern=rf"\A{ID_PATTERN}\Z", max_length=MAX_CANDIDATE_ID)]
+SafeId = Annotated[str, Field(pattern=f"^{ID_PATTERN}$", max_length=200)]
+CandidateId = Annotated[str, Field(pattern=f"^{ID_PATTERN}$", max_length=MAX_CANDIDATE_ID)]
 Text = Annotated[str, Field(pattern=r"\S")]
 
 _STRICT = ConfigDict(frozen=True, extra="forbid")
@@ -96,7 +96,7 @@ class ScheduleRules(BaseModel):
     candidates_per_case: Annotated[int, Field(ge=1)] = 2
     repeats: Mapping[str, Annotated[int, Field(ge=1)]] = {}
     cycle: Annotated[int, Field(ge=1)] = 7
-    id_prefix: Annotated[str, Field(pattern=r"\A[A-Za-z0-9._-]{0,40}\Z")] = "rwe-"
+    id_prefix: Annotated[str, Field(pattern="^[A-Za-z0-9._-]{0,40}$")] = "rwe-"
 
 
 class Manifest(BaseModel):
