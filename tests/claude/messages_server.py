@@ -21,7 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from aiohttp import web
 
@@ -239,7 +239,7 @@ class MessagesServer:
         self._ready = threading.Event()
         self._over = asyncio.Event()
 
-    def __enter__(self) -> MessagesServer:
+    def __enter__(self) -> Self:
         self._thread.start()
         self._ready.wait()
         return self

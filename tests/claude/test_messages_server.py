@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import anthropic
+import httpx2
 import messages_server as stub
 import pytest
 from messages_server import MessagesServer, answer, error, message, sse
@@ -89,9 +90,8 @@ def test_connections_break(
     messages_server: MessagesServer, client: anthropic.Anthropic, then: str, keep: int, streams: bool
 ) -> None:
     messages_server.play(stub.Play(message("x" * 100), keep=keep, then=then))
-    with pytest.raises(Exception) as caught:
+    with pytest.raises((anthropic.APIConnectionError, httpx2.TransportError)):
         list(client.messages.create(**ASKED, stream=True)) if streams else client.messages.create(**ASKED)
-    assert type(caught.value).__module__.partition(".")[0] in ("anthropic", "httpx2")
 
 
 def test_nobody_listens_at_the_refused_address() -> None:
