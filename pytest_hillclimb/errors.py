@@ -6,6 +6,7 @@
     |-- RefusedError            nothing was run: pytest exits with 4 and prints one line
     |   |-- OptionError         an option or ini value
     |   |-- CatalogError        a catalog file or the cases of a hook
+    |   |-- ManifestError       a candidate manifest
     |   |-- StateError          _state.json
     |   |-- UnsafePathError     a path of the flow directory that must not be used
     |   |-- HarnessError        the harness is not the one that was approved
@@ -50,6 +51,10 @@ class OptionError(RefusedError):
 
 class CatalogError(RefusedError):
     """A catalog cannot be used; the message names file, position and field."""
+
+
+class ManifestError(RefusedError):
+    """A candidate manifest cannot be used; the message names file, slot, candidate and field."""
 
 
 class StateError(RefusedError):

@@ -10,8 +10,8 @@ from pytest_hillclimb.errors import CatalogError, StateError
 from pytest_hillclimb.model.ids import path_safe
 from pytest_hillclimb.model.state import LoopState
 
-# A reference is looked up as <id>, then with each of these.
-_REFERENCE_SUFFIXES = (".html", ".txt", ".json")
+REFERENCE_SUFFIXES = (".html", ".txt", ".json")
+"""A reference is looked up as ``<id>``, then with each of these."""
 
 _MAX_NOTES = 5
 
@@ -32,7 +32,7 @@ def check_cases(entries: Sequence[CatalogEntry]) -> None:
         if owner is not entry:
             raise _twins(owner, entry)
     for entry in entries:
-        for suffix in _REFERENCE_SUFFIXES:
+        for suffix in REFERENCE_SUFFIXES:
             if other := owners.get(entry.case.safe_id.lower() + suffix):
                 raise _pair(entry, other, f"would share the reference file {quoted(other.case.safe_id)}")
 

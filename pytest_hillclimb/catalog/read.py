@@ -30,7 +30,7 @@ def read_catalog(path: Path, shown: str) -> list[CatalogEntry]:
     :raises CatalogError: for anything that keeps a case from being read as its author meant it, in one line
     """
     try:
-        records = _parser(path)(_read(path))
+        records = _parser(path)(read_text(path))
     except FormatError as flaw:
         raise _error(shown, flaw.position, flaw.problem) from None
     except RecursionError:
@@ -67,7 +67,11 @@ def _parser(path: Path) -> Callable[[str], list[Record]]:
     return _PARSERS[suffix]
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Return the text of a UTF-8 file, with or without a byte-order mark.
+
+    :raises FormatError: for a file that cannot be read or is not UTF-8
+    """
     try:
         if path.exists() and not path.is_file():
             raise FormatError("is not a regular file")

@@ -8,7 +8,6 @@ Typed are true, false and null (in the spellings of YAML 1.2) and plain decimal 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import yaml
@@ -16,6 +15,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.reader import ReaderError
 
 from pytest_hillclimb.catalog.entry import FormatError, Record
+from pytest_hillclimb.catalog.located import AsText, Located, Path
 from pytest_hillclimb.catalog.wording import CASES_WANTED, quoted
 
 _PLAIN = "plain"
@@ -40,7 +40,21 @@ def parse_yaml(text: str) -> list[Record]:
     :raises FormatError: for a text that is no YAML, has another shape, or uses what is not allowed here
     """
     root = _compose(text.translate(_HIDE))
-    return _Builder().records(root) if root is not None else []
+    return _Builder(_text_of_a_case).records(root) if root is not None else []
+
+
+def parse_yaml_value(text: str, as_text: AsText) -> Located:
+    """Return the value of a YAML text, None for an empty one.
+
+    :param as_text: says of a path whether its scalar is the text as typed
+    :raises FormatError: for a text that is no YAML, or uses what is not allowed here
+    """
+    root = _compose(text.translate(_HIDE))
+    return _Builder(as_text).located(root) if root is not None else Located(None)
+
+
+def _text_of_a_case(path: Path) -> bool:
+    return path[:1] in (("id",), ("tags",))
 
 
 class _Loader(yaml.BaseLoader):
@@ -72,9 +86,15 @@ def _compose(text: str) -> Node | None:
 class _Builder:
     """Turns nodes into records, and counts what aliases repeat, so that a small file cannot fill the memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, as_text: AsText) -> None:
+        self._as_text = as_text
         self._seen: set[int] = set()
         self._repeated = 0
+
+    def located(self, root: Node) -> Located:
+        """Return the value of a node, and the lines of its parts."""
+        lines: dict[Path, int] = {}
+        return Located(self._build(root, (), lines), lines)
 
     def records(self, root: Node) -> list[Record]:
         """Return the records of the document."""
@@ -88,24 +108,22 @@ class _Builder:
         raise FormatError(f"{CASES_WANTED}; got {found}", _line(cases))
 
     def _record(self, node: Node) -> Record:
-        if not isinstance(node, MappingNode):
-            return Record(_line(node), self._build(node, self._typed))
-        pairs = self._pairs(node)
-        fields = {
-            name: self._build(value, self._text if name in ("id", "tags") else self._typed)
-            for name, (_, value) in pairs.items()
-        }
-        return Record(_line(node), fields, {name: key.start_mark.line + 1 for name, (key, _) in pairs.items()})
+        built = self.located(node)
+        lines = {str(path[0]): line for path, line in built.lines.items() if len(path) == 1}
+        return Record(_line(node), built.value, lines if isinstance(node, MappingNode) else {})
 
-    def _build(self, node: Node, scalar: Callable[[ScalarNode], Any]) -> Any:
+    def _build(self, node: Node, path: Path, lines: dict[Path, int]) -> Any:
         if isinstance(node, ScalarNode):
             self._charge(node, 1)
-            return scalar(node)
+            return self._text(node) if self._as_text(path) else self._typed(node)
         if isinstance(node, MappingNode):
-            return {name: self._build(value, scalar) for name, (_, value) in self._pairs(node).items()}
+            pairs = self._pairs(node)
+            lines |= {(*path, name): key.start_mark.line + 1 for name, (key, _) in pairs.items()}
+            return {name: self._build(value, (*path, name), lines) for name, (_, value) in pairs.items()}
         self._charge(node, 1)
         _refuse_tag(node, _PLAIN)
-        return [self._build(member, scalar) for member in node.value]
+        lines |= {(*path, i): member.start_mark.line + 1 for i, member in enumerate(node.value)}
+        return [self._build(member, (*path, i), lines) for i, member in enumerate(node.value)]
 
     def _pairs(self, node: MappingNode) -> dict[str, tuple[Node, Node]]:
         self._charge(node, 1 + len(node.value))
