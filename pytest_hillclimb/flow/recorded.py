@@ -3,7 +3,8 @@
 Pattern: one pass over ``results.jsonl`` keeps a few values per row and the place of its line; the row itself is read
 again from there when it is wanted.
 
-Accepted trade-offs: the first of several rows for a slot counts, because nothing tells which of them is better;
+Accepted trade-offs: the first of several rows for a slot counts, because nothing tells which of them is better; in
+means they all do, as they do for report builders, except a row that was merely written again;
 ``Recorded.load`` needs a file that only grew since.
 
 Scope: rows of this plugin and of other tools that write the format (an id under ``id`` or ``case_id``, no ``rep``, a
@@ -56,7 +57,8 @@ class Recorded:
     rows: dict[Key, RecordedRow] = field(default_factory=dict)
     """The slots that are filled."""
     scores: list[Score] = field(default_factory=list)
-    """Every row that has an id, in file order, whether it fills a slot or not: report builders average them all."""
+    """Every row that has an id, in file order, whether it fills a slot or not: report builders average them all. A row
+    that only repeats the one of its slot is the same measurement and is left out."""
     errors: int = 0
     """Rows with the status ``error``: they hold no score and fill no slot."""
     duplicates: int = 0
@@ -79,22 +81,34 @@ class Recorded:
         :raises KeyError: if no row fills the slot
         :raises HillclimbError: if the row is no longer where it was read
         """
-        line = self._reread(self.rows[key])
-        try:
-            row = decode(line.decode())
-        except ValueError:
-            row = None
+        row = self._reread(self.rows[key])
         if not isinstance(row, dict) or _key(row) != key:
             raise HillclimbError(f"{RESULTS} was changed during the run: the row of {key[0]} rep{key[1]} is gone")
         return row
 
-    def _reread(self, place: RecordedRow) -> bytes:
+    def repeats(self, line: Line) -> bool:
+        """Return whether a line holds the very row that fills its slot; rows that do not name their rep may be of any.
+
+        :param line: a line of the file that is being read
+        """
+        key = _key(line.row) if line.row.get("rep") is not None else None
+        first = self.rows.get(key) if key is not None else None
+        if first is None or first.length != line.length:
+            return False
+        return bool(self._reread(first) == line.row)
+
+    def _reread(self, place: RecordedRow) -> Any:
+        """Return what is at the place of a row now, None if that is no JSON."""
         file = self.directory.reader(RESULTS) if self.directory else None
         if file is None:
-            return b""
+            return None
         with file:
             file.seek(place.offset)
-            return file.read(place.length)
+            data = file.read(place.length)
+        try:
+            return decode(data.decode())
+        except ValueError:
+            return None
 
 
 def read_recorded(directory: SafeDir | None) -> Recorded:
@@ -147,9 +161,9 @@ def _take(recorded: Recorded, line: Line) -> None:
     if prompt_id is None:
         recorded.ignored += 1
         return
-    status = _text(row.get("status"))
-    recorded.scores.append(Score(prompt_id, status, numbers(row.get("grade"))))
-    key = _key(row)
+    status, key = _text(row.get("status")), _key(row)
+    if not recorded.repeats(line):
+        recorded.scores.append(Score(prompt_id, status, numbers(row.get("grade"))))
     if key is None:
         recorded.ignored += 1
     elif status == "error":

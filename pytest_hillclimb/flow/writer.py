@@ -28,7 +28,7 @@ class Writer:
     """A queue of outcomes before a recorder.
 
     :param recorder: where outcomes are written
-    :param on_recorded: called with each outcome once it is on disk
+    :param on_recorded: called with each outcome once it is on disk; not again for one that is delivered twice
     :param on_failure: called once, with the reason, when the disk does not take a row
     :param on_progress: called every 30 seconds
     """
@@ -111,7 +111,8 @@ class Writer:
             for _ in range(len(self._queue)):
                 outcome = self._queue.popleft()
                 with self._failing():
-                    self._recorder.record(outcome)
+                    if not self._recorder.record(outcome):
+                        continue  # it was counted when it came first
                 with self._failing():
                     self._on_recorded(outcome)
             for waited_for in (self._recorded, self._room):

@@ -90,6 +90,28 @@ def test_first_row_of_a_slot_counts_and_errors_fill_none(file: Path) -> None:
     assert [score.status for score in found.scores] == ["error", "truncated", "ok"]
 
 
+def test_replay_of_the_whole_file_changes_no_mean(file: Path) -> None:
+    rows = [{"prompt_id": "a", "rep": rep, "status": "ok", "grade": {"pass": rep}} for rep in (0, 1)]
+    once, twice = recorded(file, *rows), recorded(file, *rows, *rows)
+    assert twice.scores == once.scores
+    assert twice.rows == once.rows
+    assert (once.duplicates, twice.duplicates) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        {"prompt_id": "a", "rep": 0, "grade": 2},  # another measurement of the slot
+        {"prompt_id": "b", "grade": 1},  # rows of a tool that does not write the rep: these are two reps
+        {"prompt_id": "c", "rep": 0, "status": "error", "grade": 1},
+    ],
+)
+def test_rows_that_are_no_replay_count_in_means(file: Path, again: dict[str, Any]) -> None:
+    first = {**again, "grade": 1}
+    found = recorded(file, first, again)
+    assert [score.grade for score in found.scores] == [{"score": 1}, {"score": again["grade"]}]
+
+
 @pytest.mark.parametrize(
     ("row", "passed"),
     [
