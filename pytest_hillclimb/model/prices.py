@@ -1,0 +1,265 @@
+"""What usage costs. Rows keep usage, never money: the cost of a row is derived from it whenever it is asked for.
+
+Models are looked up by their exact names, dated and undated ones alike: a longer name is another model, and may have
+another price. What has no known price is not priced (None), which is never the same as 0.
+
+Formula, per token: input, output and ``reasoning_tokens`` (at the price of output), cache reads and cache writes at
+their prices; times the factors of batch, fast mode and US-only inference where the usage names them; plus web searches.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from pytest_hillclimb.errors import RefusedError
+from pytest_hillclimb.model.usage import UnpricedError, Usage, read_usage, total_tokens
+
+__all__ = ["LongPrompt", "Price", "PriceTable", "Rates", "RowCost", "summed", "total_tokens"]
+
+_PER_MILLION = 1_000_000
+_CACHE_READ, _CACHE_WRITE_5M, _CACHE_WRITE_1H = 0.1, 1.25, 2.0  # factors on the price of input, by the API's price list
+_ANYWHERE = {"global": 1.0, "not_available": 1.0, "": 1.0}  # what inference_geo says of calls at the normal price
+_REMARKS = ("unit", "source", "note", "as_of")
+
+_MAX_PRICE = 1e9
+_Dollars = Annotated[float, Field(ge=0, le=_MAX_PRICE, allow_inf_nan=False, strict=True)]
+_Factor = Annotated[float, Field(gt=0, le=1e3, allow_inf_nan=False, strict=True)]
+
+
+class Rates(BaseModel):
+    """US dollars per million tokens of each kind; those of the cache follow from ``input`` unless given."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: _Dollars = Field(alias="in")
+    output: _Dollars = Field(alias="out")
+    cache_read: _Dollars
+    cache_write_5m: _Dollars
+    cache_write_1h: _Dollars
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_cache(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        given = {key: value for key, value in data.items() if value is not None}
+        base = given.get("in")
+        if isinstance(base, bool) or not isinstance(base, (int, float)) or not 0 <= base <= _MAX_PRICE:
+            base = 0.0  # which its own field refuses
+        derived = {"cache_read": _CACHE_READ, "cache_write_5m": _CACHE_WRITE_5M, "cache_write_1h": _CACHE_WRITE_1H}
+        return {**{name: base * factor for name, factor in derived.items()}, **given}
+
+    def dollars(self, usage: Usage) -> float:
+        """Return the cost of the tokens of *usage* in US dollars."""
+        return (
+            usage.input * self.input
+            + (usage.output + usage.reasoning) * self.output
+            + usage.cache_read * self.cache_read
+            + usage.cache_write_5m * self.cache_write_5m
+            + usage.cache_write_1h * self.cache_write_1h
+        ) / _PER_MILLION
+
+
+class LongPrompt(Rates):
+    """The rates of a call whose whole prompt, cached or not, has more than ``above`` tokens.
+
+    Usage that was summed over several calls is taken for one call, so that it is never priced too low.
+    """
+
+    above: Annotated[int, Field(ge=0, strict=True)]
+
+
+class Price(Rates):
+    """The prices of one model.
+
+    ``web_search_per_1000`` is in US dollars; ``batch`` (default: half), ``fast`` and ``us_inference`` are factors on
+    the rates. What is None is not known, and usage that names it is not priced. ``as_of`` says when the price was
+    confirmed.
+    """
+
+    web_search_per_1000: _Dollars | None = None
+    batch: _Factor = 0.5
+    fast: _Factor | None = None
+    us_inference: _Factor | None = None
+    long_prompt: LongPrompt | None = None
+    as_of: str | None = None
+    note: str | None = None
+
+    def cost(self, usage: Usage) -> float:
+        """Return the cost of *usage* in US dollars.
+
+        :raises UnpricedError: when it names something that no price is known for
+        """
+        if usage.unknown:
+            raise UnpricedError(f"there is no price for {', '.join(usage.unknown)}")
+        if usage.web_searches and self.web_search_per_1000 is None:
+            raise UnpricedError("there is no price for web searches")
+        searches = usage.web_searches * (self.web_search_per_1000 or 0.0) / 1000
+        is_long = self.long_prompt is not None and usage.prompt > self.long_prompt.above
+        rates = self.long_prompt if is_long and self.long_prompt is not None else self
+        return rates.dollars(usage) * self._factor(usage) + searches
+
+    def _factor(self, usage: Usage) -> float:
+        factors: dict[tuple[str, str], float | None] = {
+            ("service_tier", usage.tier): {"standard": 1.0, "batch": self.batch}.get(usage.tier),
+            ("speed", usage.speed): {"standard": 1.0, "fast": self.fast}.get(usage.speed),
+            ("inference_geo", usage.geo): {**_ANYWHERE, "us": self.us_inference}.get(usage.geo),
+        }
+        product = 1.0
+        for (name, value), factor in factors.items():
+            if factor is None:
+                raise UnpricedError(f"there is no price for {name} {value!r}")
+            product *= factor
+        return product
+
+
+@dataclass(frozen=True, slots=True)
+class RowCost:
+    """What a row, or several, cost in US dollars, failed tries included: app and judge apart.
+
+    A part is None when nothing of it was priced: it is not measured, and not 0. ``unpriced`` counts the usages that are
+    there and could not be priced; while it is above 0, a part that has a number costs more than that.
+    """
+
+    app: float | None = None
+    judge: float | None = None
+    unpriced: int = 0
+
+    @property
+    def total(self) -> float | None:
+        """App and judge together, None when nothing was priced."""
+        return _sum((self.app, self.judge))
+
+
+class PriceTable:
+    """Prices by exact model name."""
+
+    def __init__(self, prices: Mapping[str, Price]) -> None:
+        self._prices = dict(prices)
+
+    @staticmethod
+    @cache
+    def built_in() -> PriceTable:
+        """Return the table that comes with the package: list prices of Claude models, read on first use."""
+        text = files("pytest_hillclimb.model").joinpath("prices.json").read_text(encoding="utf-8")
+        return PriceTable({}).with_prices(json.loads(text)["models"], "prices.json")
+
+    def __contains__(self, model: object) -> bool:
+        return model in self._prices if isinstance(model, str) else False
+
+    def __getitem__(self, model: str) -> Price:
+        return self._prices[model]
+
+    def with_prices(self, prices: object, where: str) -> PriceTable:
+        """Return a table that also has a user's prices; they take the place of a model's earlier price as a whole.
+
+        :param prices: ``{model: {"in": ..., "out": ..., ...}}``; None adds nothing. The keys are those of ``Price``
+        :param where: how messages name the source, such as ``_state.json: prices``
+        :raises RefusedError: naming source, model and field
+        """
+        if prices is None:
+            return self
+        if not isinstance(prices, Mapping):
+            raise RefusedError(f'{where} must be a mapping such as {{"model": {{"in": 3, "out": 15}}}}')
+        remarks = {key for key in _REMARKS if isinstance(prices.get(key), str)}
+        added = {str(m): _price(p, f"{where}: {m}") for m, p in prices.items() if m not in remarks}
+        return PriceTable({**self._prices, **added})
+
+    def with_lines(self, lines: Iterable[str], where: str) -> PriceTable:
+        """Return a table that also has prices written as ``MODEL in=3 out=15 cache_read=0.3``, one model a line.
+
+        :param where: how messages name the source, such as ``hillclimb_prices in pytest.ini``
+        :raises RefusedError: naming source, model and field
+        """
+        return self.with_prices({m: p for line in lines if line.strip() for m, p in _read_line(line, where)}, where)
+
+    def cost(self, usage: object, model: object) -> float | None:
+        """Return the cost of a usage in US dollars, None when it is not priced."""
+        try:
+            return self._cost(usage, model)
+        except UnpricedError:
+            return None
+
+    def why_unpriced(self, usage: object, model: object) -> str | None:
+        """Return why a usage is not priced, None when it is."""
+        try:
+            self._cost(usage, model)
+        except UnpricedError as reason:
+            return str(reason)
+        return None
+
+    def row_cost(self, row: Mapping[str, Any], model: str | None = None) -> RowCost:
+        """Return the cost of a results or errors row.
+
+        A failed try that does not name its model had that of the row.
+
+        :param model: the requested model, for app usage of a row that names none
+        """
+        app_model, judge_model = row.get("model") or model, row.get("judge_model")
+        meta = row.get("meta")
+        account = row if "failure_class" in row else meta if isinstance(meta, Mapping) else {}
+        tries = account.get("retry_usage")
+        failed = [each for each in tries if isinstance(each, Mapping)] if isinstance(tries, list) else []
+        app = [(row.get("usage"), app_model)]
+        app += [(each, each.get("model") or app_model) for each in failed if "judge_model" not in each]
+        judge = [(row.get("judge_usage"), judge_model)]
+        judge += [(each, each["judge_model"] or judge_model) for each in failed if "judge_model" in each]
+        app_cost, app_unpriced = self._priced(app)
+        judge_cost, judge_unpriced = self._priced(judge)
+        return RowCost(app_cost, judge_cost, app_unpriced + judge_unpriced)
+
+    def _cost(self, usage: object, model: object) -> float:
+        counts = read_usage(usage)
+        if not isinstance(model, str) or model not in self._prices:
+            raise UnpricedError(f"there is no price for model {model!r}" if model else "the model is not known")
+        return self._prices[model].cost(counts)
+
+    def _priced(self, usages: Iterable[tuple[object, object]]) -> tuple[float | None, int]:
+        costs = [self.cost(usage, model) for usage, model in usages if usage is not None]
+        return _sum(costs), costs.count(None)
+
+
+def summed(costs: Iterable[RowCost]) -> RowCost:
+    """Return what several rows cost together."""
+    every = list(costs)
+    return RowCost(_sum(c.app for c in every), _sum(c.judge for c in every), sum(c.unpriced for c in every))
+
+
+def _sum(parts: Iterable[float | None]) -> float | None:
+    known = [part for part in parts if part is not None]
+    return sum(known) if known else None
+
+
+def _price(value: object, where: str) -> Price:
+    if not isinstance(value, Mapping):
+        raise RefusedError(f'{where} must be a price such as {{"in": 3, "out": 15}}')
+    try:
+        return Price.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"]))
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(f.alias or name for name, f in Price.model_fields.items())
+            raise RefusedError(f"{where}: {field} is no key of a price; there are: {known}") from None
+        raise RefusedError(f"{where}: {f'{field}: ' if field else ''}{first['msg'].lower()}") from None
+
+
+def _read_line(line: str, where: str) -> Iterable[tuple[str, dict[str, Any]]]:
+    model, *pairs = line.split()
+    price: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, number = pair.partition("=")
+        try:
+            price[name] = float(number) if equals and number.isascii() and "_" not in number else None
+        except ValueError:
+            price[name] = None
+        if price[name] is None:
+            raise RefusedError(f"{where}: {model}: expected name=number, such as in=3, got {pair!r}")
+    yield model, price
