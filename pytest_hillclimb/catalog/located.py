@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-Path = tuple[str | int, ...]
+Steps = tuple[str | int, ...]
 """How to get from the value of a file to a part of it: names of mappings, places in lists."""
 
-AsText = Callable[[Path], bool]
+AsText = Callable[[Steps], bool]
 """Says whether the scalar at a path is text, whatever it looks like."""
 
 
@@ -18,8 +18,8 @@ class Located:
     """The value of a file; ``lines`` has the line of each part of it, and is empty if the format does not tell."""
 
     value: Any
-    lines: Mapping[Path, int] = field(default_factory=dict)
+    lines: Mapping[Steps, int] = field(default_factory=dict)
 
-    def line_of(self, path: Path) -> int | None:
+    def line_of(self, path: Steps) -> int | None:
         """Return the line of the innermost part around *path* that has one."""
         return next((self.lines[path[:n]] for n in range(len(path), -1, -1) if path[:n] in self.lines), None)

@@ -15,7 +15,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.reader import ReaderError
 
 from pytest_hillclimb.catalog.entry import FormatError, Record
-from pytest_hillclimb.catalog.located import AsText, Located, Path
+from pytest_hillclimb.catalog.located import AsText, Located, Steps
 from pytest_hillclimb.catalog.wording import CASES_WANTED, quoted
 
 _PLAIN = "plain"
@@ -53,7 +53,7 @@ def parse_yaml_value(text: str, as_text: AsText) -> Located:
     return _Builder(as_text).located(root) if root is not None else Located(None)
 
 
-def _text_of_a_case(path: Path) -> bool:
+def _text_of_a_case(path: Steps) -> bool:
     return path[:1] in (("id",), ("tags",))
 
 
@@ -93,7 +93,7 @@ class _Builder:
 
     def located(self, root: Node) -> Located:
         """Return the value of a node, and the lines of its parts."""
-        lines: dict[Path, int] = {}
+        lines: dict[Steps, int] = {}
         return Located(self._build(root, (), lines), lines)
 
     def records(self, root: Node) -> list[Record]:
@@ -112,7 +112,7 @@ class _Builder:
         lines = {str(path[0]): line for path, line in built.lines.items() if len(path) == 1}
         return Record(_line(node), built.value, lines if isinstance(node, MappingNode) else {})
 
-    def _build(self, node: Node, path: Path, lines: dict[Path, int]) -> Any:
+    def _build(self, node: Node, path: Steps, lines: dict[Steps, int]) -> Any:
         if isinstance(node, ScalarNode):
             self._charge(node, 1)
             return self._text(node) if self._as_text(path) else self._typed(node)

@@ -9,10 +9,18 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 MAX_CANDIDATE_ID = 40
-ID_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+MAX_SLOT_ID = 200
+MAX_PREFIX = 40
+MAX_CYCLE = 1000
+MAX_REPEATS = 10_000
 
-SafeId = Annotated[str, Field(pattern=f"^{ID_PATTERN}$", max_length=200)]
-CandidateId = Annotated[str, Field(pattern=f"^{ID_PATTERN}$", max_length=MAX_CANDIDATE_ID)]
+_ID = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
+
+# Numbers are strict, so that no text and no true or false is taken for one.
+Count = Annotated[int, Field(ge=1, strict=True)]
+SlotId = Annotated[str, Field(pattern=_ID, max_length=MAX_SLOT_ID)]
+CandidateId = Annotated[str, Field(pattern=_ID, max_length=MAX_CANDIDATE_ID)]
+EnvName = Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]
 Text = Annotated[str, Field(pattern=r"\S")]
 
 _STRICT = ConfigDict(frozen=True, extra="forbid")
@@ -27,7 +35,7 @@ class Qualification(BaseModel):
 
     model_config = _STRICT
 
-    required_env: tuple[Text, ...] = ()
+    required_env: tuple[EnvName, ...] = ()
     profile: str | None = None
 
 
@@ -41,10 +49,10 @@ class Budget(BaseModel):
 
     model_config = _STRICT
 
-    max_latency_ms: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    max_attempts: Annotated[int, Field(ge=1)] | None = None
-    max_cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    max_total_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_latency_ms: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)] | None = None
+    max_attempts: Count | None = None
+    max_cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] | None = None
+    max_total_tokens: Count | None = None
 
 
 class Candidate(BaseModel):
@@ -57,7 +65,7 @@ class Candidate(BaseModel):
     model_config = _STRICT
 
     id: CandidateId
-    slot_id: SafeId
+    slot_id: SlotId
     model: Text
     adapter: str | None = None
     provider: str | None = None
@@ -73,13 +81,13 @@ class Slot(BaseModel):
 
     model_config = _STRICT
 
-    id: SafeId
+    id: SlotId
     candidates: Annotated[tuple[Candidate, ...], Field(min_length=1)]
-    phase: int = 0
+    phase: Annotated[int, Field(strict=True)] = 0
 
-    def filled_by(self, rotation: int) -> Candidate:
+    def filled_by(self, turn: int) -> Candidate:
         """Return the candidate whose turn it is."""
-        return self.candidates[(rotation + self.phase) % len(self.candidates)]
+        return self.candidates[(turn + self.phase) % len(self.candidates)]
 
 
 class ScheduleRules(BaseModel):
@@ -87,25 +95,27 @@ class ScheduleRules(BaseModel):
 
     Case number ``i`` meets the active candidates ``(i + rotation + j * pair_offset) mod n`` for ``j`` below
     ``candidates_per_case``. ``repeats`` gives the repetitions of single cases by their id; the others have those of
-    ``--hillclimb-reps``. ``cycle`` is the number of rotations after which all begins anew.
+    ``--hillclimb-reps``. ``cycle`` is the number of rotations after which all begins anew; ``id_prefix`` starts every
+    execution id, in the full schedule too.
     """
 
     model_config = _STRICT
 
-    pair_offset: Annotated[int, Field(ge=1)] = 3
-    candidates_per_case: Annotated[int, Field(ge=1)] = 2
-    repeats: Mapping[str, Annotated[int, Field(ge=1)]] = {}
-    cycle: Annotated[int, Field(ge=1)] = 7
-    id_prefix: Annotated[str, Field(pattern="^[A-Za-z0-9._-]{0,40}$")] = "rwe-"
+    pair_offset: Count = 3
+    candidates_per_case: Count = 2
+    repeats: Mapping[str, Annotated[int, Field(ge=1, le=MAX_REPEATS, strict=True)]] = {}
+    cycle: Annotated[int, Field(ge=1, le=MAX_CYCLE, strict=True)] = 7
+    id_prefix: Annotated[str, Field(pattern="^[A-Za-z0-9._-]*$", max_length=MAX_PREFIX)] = "rwe-"
 
 
 class Manifest(BaseModel):
-    """The candidates of a matrix by slot, and the numbers of its schedule."""
+    """The candidates of a matrix by slot, and the numbers of its schedule; ``source`` is how messages name its file."""
 
     model_config = _STRICT
 
     slots: Annotated[tuple[Slot, ...], Field(min_length=1)]
     schedule: ScheduleRules = ScheduleRules()
+    source: str = "candidate manifest"
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -117,7 +127,10 @@ class Manifest(BaseModel):
         """The names that any candidate requires."""
         return frozenset(name for c in self.candidates for name in c.qualification.required_env)
 
-    def active(self, rotation: int) -> tuple[Candidate, ...]:
-        """Return the candidate of each slot whose turn it is, in slot order; *rotation* may be any integer."""
-        turn = rotation % self.schedule.cycle
+    def turn(self, rotation: int) -> int:
+        """Return the place in the cycle of a rotation, which may be any integer."""
+        return rotation % self.schedule.cycle
+
+    def active(self, turn: int) -> tuple[Candidate, ...]:
+        """Return the candidate of each slot whose turn it is, in slot order."""
         return tuple(slot.filled_by(turn) for slot in self.slots)
