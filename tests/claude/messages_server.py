@@ -277,9 +277,12 @@ class MessagesServer:
             play = self._choose(request)
         try:
             return await _Sender(play, request, http).send()
-        except (asyncio.CancelledError, ConnectionResetError):
+        except asyncio.CancelledError:
             request.gone.set()
             raise
+        except ConnectionResetError:
+            request.gone.set()
+            return web.Response()
 
     def _choose(self, request: Request) -> Play:
         if callable(self.script):
