@@ -19,6 +19,8 @@ DEFAULT_CATALOGS = ("catalog.yaml", "catalog.yml", "catalog.json", "catalog.json
 MAX_TIMEOUT_S = 2147483  # seconds in 2**31 - 1 milliseconds, the limit of the format's other runner
 
 MAX_REPS = 10_000
+DEFAULT_SEED = "hillclimb-v1"
+MAX_COST_ENV = "HILLCLIMB_MAX_COST_USD"
 
 _INTEGER = re.compile(r"\+?[0-9]+")
 _DECIMAL = re.compile(r"\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -56,15 +58,35 @@ def _variant(value: str) -> str:
     return value
 
 
-def _fail_on(value: str) -> str:
-    if value not in ("grade", "error"):
-        raise ValueError("'grade' or 'error'")
-    return value
+def _one_of(*words: str) -> Callable[[str], str]:
+    def parse(value: str) -> str:
+        if value not in words:
+            raise ValueError(" or ".join(f"'{word}'" for word in words))
+        return value
+
+    return parse
+
+
+def _usd(value: str) -> float:
+    text = value.strip()
+    number = float(text) if _DECIMAL.fullmatch(text) else math.nan
+    if not 0 < number < math.inf:
+        raise ValueError("US dollars as a plain decimal number above 0, such as 12 or 0.5")
+    return number
+
+
+def _yes(value: str) -> bool:
+    if value.lower() not in ("true", "false", "1", "0", "yes", "no", "on", "off"):
+        raise ValueError("true or false")
+    return value.lower() in ("true", "1", "yes", "on")
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One command line option and, unless ``ini`` is false, the ini key of the same name."""
+    """One command line option and, unless ``ini`` is false, the ini key of the same name.
+
+    ``env`` names an environment variable that counts where the command line gives nothing.
+    """
 
     name: str
     help: str
@@ -73,6 +95,7 @@ class Option:
     parse: Callable[[str], Any] = _text
     default: Any = None
     ini: bool = True
+    env: str | None = None
 
     @property
     def flag(self) -> str:
@@ -118,11 +141,52 @@ OPTIONS: tuple[Option, ...] = (
         "fail-on",
         "What turns an item red: a grade that did not pass, or only what could not be measured (default: grade).",
         "grade|error",
-        parse=_fail_on,
+        parse=_one_of("grade", "error"),
         default="grade",
     ),
+    Option("candidates", "Candidate manifest (YAML or JSON): the models or agents under test, in slots.", "FILE"),
+    Option("candidate", "Run only this candidate; repeatable.", "ID", kind="many", ini=False),
     Option("case", "Run only this case, by its id or its path-safe id; repeatable.", "ID", kind="many", ini=False),
     Option("limit", "Run only the first N executions of the selection.", "N", parse=_count, ini=False),
+    Option(
+        "schedule",
+        "How candidates meet cases: every case with every candidate, or pairs by rotation (default: full).",
+        "full|balanced",
+        parse=_one_of("full", "balanced"),
+        default="full",
+    ),
+    Option(
+        "rotation",
+        "Rotation of the schedule: a number, or the week of today or of a date (default: today, if balanced).",
+        "N|today|DATE",
+    ),
+    Option("seed", f"Seed of execution ids (default: {DEFAULT_SEED}).", "TEXT", default=DEFAULT_SEED),
+    Option(
+        "require-qualified",
+        "Refuse the run when the environment of a candidate is not set, instead of skipping the candidate.",
+        kind="flag",
+        parse=_yes,
+    ),
+    Option(
+        "max-cost",
+        f"Cost ceiling of the run in US dollars (default: ${MAX_COST_ENV}, else none).",
+        "USD",
+        parse=_usd,
+        env=MAX_COST_ENV,
+    ),
+    Option(
+        "trial-cost",
+        "US dollars to reserve, and to charge where usage has no price, for an execution without a cost budget.",
+        "USD",
+        parse=_usd,
+    ),
+    Option(
+        "lane",
+        "What is run: the cases, or the chaos scenarios (default: main).",
+        "main|chaos",
+        parse=_one_of("main", "chaos"),
+        default="main",
+    ),
 )
 APPROVE = "--hillclimb-approve-harness"
 
@@ -150,6 +214,11 @@ def register(parser: _Parser) -> None:
             parser.addini(option.dest, f"Default of {option.flag}.", type="string", default=None)
     parser.addini("hillclimb_enabled", "Collect evals in every session.", type="bool", default=False)
     parser.addini("hillclimb_paths", "Where evals lie, relative to the ini file.", type="paths", default=[])
+    parser.addini(
+        "hillclimb_prices", "Prices of models, lines of 'MODEL in=USD out=USD' per million tokens.", type="linelist"
+    )
+    parser.addini("hillclimb_redact", "Further patterns of secrets, one regular expression a line.", type="linelist")
+    parser.addini("hillclimb_max_trace_bytes", "Cap of one stored transcript (default: 64 MiB).", default=None)
     parser.addini("hillclimb_catalogs", "File names of catalogs.", type="args", default=list(DEFAULT_CATALOGS))
 
 
@@ -170,26 +239,30 @@ def given_run_options(namespace: Any) -> list[str]:
     return [o.flag for o in OPTIONS if getattr(namespace, o.dest, None) is not None]
 
 
-def resolve(namespace: Any, ini: Callable[[str], Any], ini_name: str) -> Mapping[str, Any]:
-    """Return every option's value by name with underscores: command line, else ini, else default.
+def resolve(namespace: Any, ini: Callable[[str], Any], ini_name: str, environ: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return every option's value by name with underscores: command line, else environment, else ini, else default.
 
     :param namespace: pytest's parsed command line
     :param ini: returns the raw value of an ini key, None when absent
     :param ini_name: how to name the ini file in an error
+    :param environ: the environment variables
     :raises OptionError: for the first value that cannot be used
     """
     values: dict[str, Any] = {}
     for option in OPTIONS:
         key = option.name.replace("-", "_") or "hillclimb"
         typed = getattr(namespace, option.dest, None)
-        if option.kind == "flag":
-            values[key] = bool(typed)
-        elif option.kind == "many":
+        in_file = ini(option.dest) if option.ini else None
+        if option.kind == "many":
             values[key] = tuple(parse_value(option, text, option.flag) for text in typed or ())
+        elif option.kind == "flag" and typed:
+            values[key] = True
         elif typed is not None:
             values[key] = parse_value(option, typed, option.flag)
-        elif option.ini and (text := ini(option.dest)) not in (None, ""):
-            values[key] = parse_value(option, text, f"{option.dest} in {ini_name}")
+        elif option.env is not None and option.env in environ:
+            values[key] = parse_value(option, environ[option.env], option.env)
+        elif in_file not in (None, ""):
+            values[key] = parse_value(option, in_file, f"{option.dest} in {ini_name}")
         else:
-            values[key] = option.default
+            values[key] = False if option.kind == "flag" else option.default
     return values

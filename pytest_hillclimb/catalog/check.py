@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pytest_hillclimb.catalog.entry import CatalogEntry
 from pytest_hillclimb.catalog.wording import quoted
@@ -37,23 +37,36 @@ def check_cases(entries: Sequence[CatalogEntry]) -> None:
                 raise _pair(entry, other, f"would share the reference file {quoted(other.case.safe_id)}")
 
 
-def check_splits(state: LoopState, entries: Sequence[CatalogEntry]) -> list[str]:
+def check_splits(
+    state: LoopState, entries: Sequence[CatalogEntry], row_ids: Collection[str] = ()
+) -> list[str]:
     """Return notes on the split ids that no loaded case has: one for each, or one for all when there are many.
 
+    :param row_ids: the ids that rows have, where these are not those of the cases; a case's id then gets a note too
     :raises StateError: for a split id that no case can ever have on disk, with the id to write instead
     """
-    loaded = {entry.case.safe_id for entry in entries}
-    unknown = [(key, id_) for key, ids in state.splits.items() for id_ in ids if id_ not in loaded]
+    cases = {entry.case.safe_id for entry in entries}
+    given = [(key, id_) for key, ids in state.splits.items() for id_ in ids]
+    unknown = [(key, id_) for key, id_ in given if id_ not in cases and id_ not in row_ids]
     for key, id_ in unknown:
         if not id_:
             raise StateError(f"_state.json: {key} holds an empty id")
         if path_safe(id_) != id_:
             wanted = quoted(path_safe(id_))
             raise StateError(f"_state.json: {key} holds {quoted(id_)}, which is no id on disk; write {wanted} instead")
+    notes = [_of_cases(given, cases)] if row_ids and any(id_ in cases for _, id_ in given) else []
     if len(unknown) > _MAX_NOTES:
         named = ", ".join(quoted(id_) for _, id_ in unknown[:_MAX_NOTES])
-        return [f"{len(unknown)} split ids match no loaded case (in _state.json): {named}, ..."]
-    return [f"split id {quoted(id_)} matches no loaded case ({key} in _state.json)" for key, id_ in unknown]
+        return [*notes, f"{len(unknown)} split ids match no loaded case (in _state.json): {named}, ..."]
+    return [*notes, *(f"split id {quoted(id_)} matches no loaded case ({key} in _state.json)" for key, id_ in unknown)]
+
+
+def _of_cases(given: Sequence[tuple[str, str]], cases: Collection[str]) -> str:
+    count = sum(id_ in cases for _, id_ in given)
+    return (
+        f"split ids that name cases: {count} (in _state.json); with a candidate manifest rows have the ids "
+        "<case>.<candidate>, by which report builders join them, so these will be found by this plugin alone"
+    )
 
 
 def _twins(first: CatalogEntry, second: CatalogEntry) -> CatalogError:

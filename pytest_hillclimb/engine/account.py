@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytest_hillclimb.engine.chain import error_text
-from pytest_hillclimb.engine.classify import Failure
+from pytest_hillclimb.engine.classify import Failure, classify
 from pytest_hillclimb.engine.ends import EngineEnd
-from pytest_hillclimb.errors import BadValueError
+from pytest_hillclimb.engine.outcome import CANDIDATE_FAILURE, COMPLETED, INFRASTRUCTURE_FAILURE
+from pytest_hillclimb.errors import BadValueError, InfrastructureError
 from pytest_hillclimb.model.grade import Graded
 from pytest_hillclimb.model.rows import Row, errors_row, given, results_row
-from pytest_hillclimb.model.run import Run, billed
+from pytest_hillclimb.model.run import BILLED, Run, billed
 from pytest_hillclimb.schedule.plan import Execution
 
 APP, JUDGE = "app", "judge"
-_BILLED = ("model", "usage", "judge_model", "judge_usage")
+
+
+_UNBILLED = frozenset(
+    {
+        "rate_limited",
+        "overloaded",
+        "bad_request",
+        "context_length",
+        "request_too_large",
+        "authentication",
+        "billing",
+        "permission",
+        "unknown_model",
+    }
+)
+"""Classes of failures by which a provider has refused a request, which it does not bill."""
 
 
 class Account:
-    """Keeps what a trial has spent so far, whoever ends it."""
+    """Keeps what a trial has spent so far, whoever ends it.
 
-    def __init__(self, execution: Execution) -> None:
+    :param recorded: returns what was recorded of the spend of the last attempt of a stage, under the keys of a row
+    """
+
+    def __init__(self, execution: Execution, recorded: Callable[[str], Mapping[str, Any]] = lambda stage: {}) -> None:
+        self._recorded = recorded
         self.retries = {APP: 0, JUDGE: 0}
+        self.unknown_spend = False
+        """Whether a try has failed that may have been billed and does not say what."""
         self._execution = execution
         self._billed: dict[str, Any] = {}
         self._retry_usage: list[dict[str, Any]] = []
+        self._history: list[dict[str, Any]] = []
+        self._keeps_history = execution.candidate is not None
 
     @property
     def paid(self) -> bool:
@@ -34,7 +58,7 @@ class Account:
 
     def completed(self, run: Run) -> None:
         """Note that the app call has completed."""
-        self._billed = given(run, *_BILLED)
+        self._billed = given(run, *BILLED)
 
     def salvage(self, value: object, stage: str) -> None:
         """Note what an unusable result says of its cost."""
@@ -43,23 +67,36 @@ class Account:
     def retried(self, error: BaseException, stage: str) -> None:
         """Note that a try has failed and, after its wait, is made again."""
         self.retries[stage] += 1
-        known = billed(error)
+        known = self._known(error, stage)
         if stage == APP and (usage := known.get("usage")):
             self._retry_usage.append({**usage, **_given(known, "model")})
         elif usage := known.get("judge_usage"):
             self._retry_usage.append({**usage, "judge_model": known.get("judge_model")})
+        self._note_failure(error, classify(error), stage)
 
-    def results_row(self, run: Run, graded: Graded, *, latency_s: float, perf: Mapping[str, Any]) -> Row:
-        """Return the row of the scored execution."""
-        case = self._execution.case
+    def results_row(
+        self, run: Run, graded: Graded, *, latency_s: float, perf: Mapping[str, Any], over_budget: list[str]
+    ) -> Row:
+        """Return the row of the scored execution.
+
+        :param over_budget: the limits of the candidate's budget that it exceeded
+        """
+        execution = self._execution
+        case = execution.case
         meta: dict[str, Any] = {"original_id": case.id} if case.safe_id != case.id else {}
         meta |= {name: count for name, count in self._retry_counts().items() if count}
         if self._retry_usage:
             meta["retry_usage"] = list(self._retry_usage)
-        return results_row(case, self._execution.rep, run, graded, latency_s=round(latency_s, 3), perf=perf, meta=meta)
+        meta |= self._attempts()
+        if execution.candidate is not None:
+            meta |= self._place(CANDIDATE_FAILURE if graded.passed is False else COMPLETED)
+        if over_budget:
+            meta["budget_exceeded"] = over_budget
+        return results_row(case, execution.key, run, graded, latency_s=round(latency_s, 3), perf=perf, meta=meta)
 
     def errors_row(self, error: BaseException, failure: Failure, stage: str, *, latency_s: float) -> Row:
         """Return the row of the execution that *error* kept from being scored."""
+        self._note_failure(error, failure, stage)
         more: dict[str, Any] = {}
         if not isinstance(error, (EngineEnd, BadValueError)):
             more["error_type"] = type(error).__name__
@@ -67,19 +104,56 @@ class Account:
             more["code"] = failure.code
         if self._retry_usage:
             more["retry_usage"] = list(self._retry_usage)
+        more |= self._attempts()
+        if self._execution.candidate is not None:
+            more["meta"] = self._place(INFRASTRUCTURE_FAILURE)
         return errors_row(
             self._execution.case,
-            self._execution.rep,
+            self._execution.key,
             failure_class=failure.failure_class,
             error=error_text(error),
             **self._retry_counts(),
-            billed={**self._billed, **_of_stage(billed(error), stage)},
+            billed={**self._billed, **self._known(error, stage)},
             latency_s=round(latency_s, 3),
             more=more,
         )
 
+    def _note_failure(self, error: BaseException, failure: Failure, stage: str) -> None:
+        known = self._known(error, stage)
+        usage = "usage" if stage == APP else "judge_usage"
+        billable = failure.failure_class not in _UNBILLED and usage not in known and usage not in self._billed
+        self.unknown_spend = self.unknown_spend or billable
+        self._keeps_history = self._keeps_history or isinstance(error, InfrastructureError)
+        attempt: dict[str, Any] = {"stage": stage, "failure_class": failure.failure_class}
+        if failure.code is not None:
+            attempt["code"] = failure.code
+        self._history.append({**attempt, "error": error_text(error)[:_HISTORY_CHARS]})
+
+    def _known(self, error: BaseException, stage: str) -> dict[str, Any]:
+        """Return what is known of the spend of a failed try: what its exception says, else what was recorded."""
+        return {**self._recorded(stage), **_of_stage(billed(error), stage)}
+
+    def _attempts(self) -> dict[str, Any]:
+        """Return the history of failed tries, kept for candidates and where the infrastructure failed."""
+        return {"attempts": list(self._history)} if self._history and self._keeps_history else {}
+
+    def _place(self, classification: str) -> dict[str, Any]:
+        """Return where in the matrix the execution stands, and how it counts."""
+        execution = self._execution
+        candidate = execution.candidate
+        return {
+            "case_id": execution.case.id,
+            "candidate_id": candidate.id if candidate is not None else None,
+            "slot_id": candidate.slot_id if candidate is not None else None,
+            "execution_id": execution.execution_id,
+            "classification": classification,
+        }
+
     def _retry_counts(self) -> dict[str, int]:
         return {"retries": self.retries[APP], "judge_retries": self.retries[JUDGE]}
+
+
+_HISTORY_CHARS = 1000
 
 
 def _of_stage(known: Mapping[str, Any], stage: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -14,14 +15,22 @@ from typing import Any
 
 from pytest_hillclimb.engine.outcome import Signal
 from pytest_hillclimb.errors import AttachmentError, BadValueError
+from pytest_hillclimb.model.candidate import Candidate
 from pytest_hillclimb.model.case import Attachment, Case
+from pytest_hillclimb.model.credentials import environment_for
 from pytest_hillclimb.model.ids import path_safe, trial_seed
 from pytest_hillclimb.model.jsonable import plain
+from pytest_hillclimb.model.prices import PriceTable
+from pytest_hillclimb.model.redaction import Redactor
 from pytest_hillclimb.model.run import Run
 from pytest_hillclimb.model.settings import Settings
 from pytest_hillclimb.schedule.plan import Execution
 
 MAX_ATTACHED_BYTES = 16 * 1024 * 1024
+
+
+def _no_fault(execution: Execution, stage: str, attempt: int) -> None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,12 @@ class App:
     signal: Callable[[BaseException], Signal | None]
     settings: Settings
     state: Mapping[str, Any]
+    prices: PriceTable = field(default_factory=PriceTable.built_in)
+    redactor: Redactor = field(default_factory=Redactor)
+    required_env: frozenset[str] = frozenset()
+    """The environment variables that any candidate of the run requires."""
+    fault: Callable[[Execution, str, int], Any] = _no_fault
+    """Returns the fault for an attempt of a stage (``app`` or ``judge``), counted from 1."""
 
     def perf_numbers(self, case: Case, run: Run) -> dict[str, Any]:
         """Return what the perf functions add to a row.
@@ -64,19 +79,32 @@ class App:
 class Context:
     """``ctx``: what the user's functions are told about the run, one for each attempt.
 
-    ``attempt`` counts the calls of this stage from 1; ``candidate`` and ``fault`` are None unless a run has them.
+    ``attempt`` counts the calls of this stage from 1; ``fault`` is None outside of the chaos lane.
     """
 
     execution: Execution = field(repr=False)
-    settings: Settings
-    state: Mapping[str, Any] = field(repr=False)
+    app: App = field(repr=False)
     attempt: int
     deadline: Callable[[], float] = field(repr=False)
-    candidate: Any = None
     fault: Any = None
     attached_before: int = field(default=0, repr=False)
     _workspace: Path | None = field(default=None, repr=False)
     _attached: dict[str, bytes] = field(default_factory=dict, repr=False)
+
+    @property
+    def settings(self) -> Settings:
+        """The resolved options of the run."""
+        return self.app.settings
+
+    @property
+    def state(self) -> Mapping[str, Any]:
+        """The loop state, read only."""
+        return self.app.state
+
+    @property
+    def candidate(self) -> Candidate | None:
+        """The candidate under test, None unless the run has a candidate manifest."""
+        return self.execution.candidate
 
     @property
     def variant(self) -> str:
@@ -85,8 +113,8 @@ class Context:
 
     @property
     def model(self) -> str | None:
-        """The requested model, None when the run names none."""
-        return self.settings.model
+        """The requested model: the candidate's, else that of ``--hillclimb-model``; None when there is none."""
+        return self.settings.model if self.candidate is None else self.candidate.model
 
     @property
     def rep(self) -> int:
@@ -100,13 +128,22 @@ class Context:
 
     @property
     def seed(self) -> int:
-        """An int below 2**32 that depends only on the case and the repetition."""
+        """An int below 2**32 that depends only on the case and the repetition, so it is the same for all candidates."""
         return trial_seed(self.execution.case.id, self.execution.rep)
 
     def remaining(self) -> float:
         """Return the seconds to the execution's deadline, never below 0; ``math.inf`` when there is no ceiling."""
         deadline = self.deadline()
         return math.inf if deadline == math.inf else max(0.0, deadline - monotonic())
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment for a subprocess: that of this process, with this candidate's credentials alone.
+
+        Left out are variables that other candidates require, and all whose names look like credentials, unless this
+        candidate requires them.
+        """
+        own = self.candidate.qualification.required_env if self.candidate is not None else ()
+        return environment_for(os.environ, own, self.app.required_env)
 
     @property
     def workspace(self) -> Path:

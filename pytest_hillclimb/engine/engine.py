@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import Context as VariableContext
 from time import monotonic
 
+from pytest_hillclimb.engine.ledger import Ledger
 from pytest_hillclimb.engine.loop import AsyncCall
 from pytest_hillclimb.engine.supervisor import Loops, Supervisor
+from pytest_hillclimb.engine.supply import Supply
 from pytest_hillclimb.engine.trial import Trial
 
 _COUNT_AFTER_S = 1.0  # a call that has not ended this long after its trial counts as abandoned
 _CLOSE_PATIENCE_S = 1.0
 _HURRIED_PATIENCE_S = 0.1
 _ASK_AGAIN_S = 0.02
+_NOTICED_PAUSE_S = 2.0
 
 
 class _Lane(threading.Thread):
@@ -41,6 +43,8 @@ class Engine:
     :param width: how many trials may be in flight
     :param on_end: called with each trial that has ended, from whichever thread ended it
     :param warn: called with one line about user code that holds everyone up
+    :param notice: called with one line about a wait that concerns every trial
+    :param ledger: the account of a campaign with a cost ceiling
     :param pace: called by a lane between two trials; may wait, so that lanes do not outrun who takes their outcomes
     """
 
@@ -50,20 +54,19 @@ class Engine:
         *,
         on_end: Callable[[Trial], None],
         warn: Callable[[str], None],
+        notice: Callable[[str], None] = lambda _: None,
+        ledger: Ledger | None = None,
         pace: Callable[[], None] = lambda: None,
     ) -> None:
         self.pace = pace
         self._width = width
         self._on_end = on_end
         self._warn = warn
+        self._notice = notice
         lock = threading.Lock()
         self._changed = threading.Condition(lock)  # there may be something to start
         self._quiet = threading.Condition(lock)  # nothing is in flight
-        self._pending: deque[Trial] = deque()
-        self._urgent: deque[Trial] = deque()
-        self._until: int | None = None
-        self._held = False
-        self._stopping = False
+        self._supply = Supply(ledger)
         self._lanes: list[_Lane] = []
         self._made = 0
         self._idle = 0
@@ -88,36 +91,30 @@ class Engine:
         """Queue trials, to be started as lanes become free."""
         with self._changed:
             for trial in trials:
-                trial.queued = True
-                self._pending.append(trial)
+                self._supply.add(trial)
             self._man_lanes()
 
     def need(self, trial: Trial) -> None:
         """Start *trial*, unless it was started before, ahead of all that is queued and also while starting is held."""
         with self._changed:
-            if trial.taken or trial in self._urgent:
-                return
-            if trial.queued:
-                self._pending.remove(trial)
-                trial.queued = False
-            self._urgent.append(trial)
+            self._supply.need(trial)
             self._man_lanes()
 
     def allow(self, until: int) -> None:
         """Start no queued trial whose position is *until* or later."""
         with self._changed:
-            self._until = until
+            self._supply.allow(until)
             self._man_lanes()
 
     def hold(self) -> None:
         """Start nothing that is queued."""
         with self._changed:
-            self._held = True
+            self._supply.hold()
 
     def stop(self) -> None:
         """Start nothing more at all, retries included, and cut short the waits for retries."""
         with self._changed:
-            self._held = self._stopping = True
+            self._supply.stop()
             waiting = [trial for trial in self._in_flight if trial.pausing]
         for trial in waiting:
             trial.cut_short()
@@ -162,13 +159,23 @@ class Engine:
 
     def stopping(self) -> bool:
         """Return whether nothing more may be started, retries included."""
-        return self._stopping
+        return self._supply.stopping
+
+    def pause(self, seconds: float, label: str) -> None:
+        """Start nothing for *seconds*, as a server has asked the trial called *label* to wait."""
+        with self._changed:
+            later = self._supply.pause(monotonic() + seconds)
+        if later and seconds >= _NOTICED_PAUSE_S:
+            self._notice(f"{label}: the server asks to wait {seconds:.0f} s; nothing new is started until then")
 
     def ended(self, trial: Trial) -> None:
         """Take note that *trial* has its outcome; it is in flight until everybody has been told."""
         self._on_end(trial)
         with self._changed:
             self._in_flight.pop(trial, None)
+            self._supply.settle(trial)
+            if self._supply:
+                self._changed.notify()  # what was reserved may be enough for a trial that waits
             if not self._in_flight:
                 self._quiet.notify_all()
 
@@ -179,32 +186,15 @@ class Engine:
             while True:
                 if lane.lost:
                     return None
-                if (trial := self._take()) is not None:
+                if (trial := self._supply.take()) is not None:
                     self._in_flight[trial] = lane
                     return trial
                 self._idle += 1
-                self._changed.wait()
+                self._changed.wait(self._supply.pause_left())
                 self._idle -= 1
 
-    def _take(self) -> Trial | None:
-        if self._stopping:
-            return None
-        trial = self._choose()
-        if trial is not None:
-            trial.queued, trial.taken = False, True
-        return trial
-
-    def _choose(self) -> Trial | None:
-        if self._urgent:
-            return self._urgent.popleft()
-        if self._held or not self._pending:
-            return None
-        if self._until is not None and self._pending[0].position >= self._until:
-            return None
-        return self._pending.popleft()
-
     def _man_lanes(self) -> None:
-        wanted = min(self._width, len(self._lanes) - self._idle + len(self._pending) + len(self._urgent))
+        wanted = min(self._width, len(self._lanes) - self._idle + len(self._supply))
         while len(self._lanes) < wanted:
             self._made += 1
             lane = _Lane(self, self._made)

@@ -10,6 +10,10 @@ from typing import Any
 from pytest_hillclimb.model.rows import Row
 from pytest_hillclimb.schedule.plan import Key
 
+COMPLETED, CANDIDATE_FAILURE = "completed", "candidate_failure"
+INFRASTRUCTURE_FAILURE, SKIPPED = "infrastructure_failure", "skipped"
+"""The four classes of outcomes, which are kept apart in rows, reports and counts."""
+
 
 class Kind(StrEnum):
     """How an execution ended."""
@@ -36,8 +40,9 @@ class Outcome:
 
     ``row`` is a results row when ``kind`` is scored; otherwise it is an errors row, or None when nothing is to be
     written. ``transcript``, ``output`` and ``attachments`` are for the recorder alone and are dropped once recorded.
-    Times are in seconds; ``started`` is wall-clock. ``recorded`` says that it is on disk, ``earlier`` that it was so
-    before this session.
+    Times are in seconds; ``started`` is wall-clock. ``charged`` is in USD, 0 without a campaign ceiling; ``withheld``
+    says that the ceiling kept the execution from being started. ``recorded`` says that it is on disk, ``earlier`` that
+    it was so before this session.
     """
 
     key: Key
@@ -54,6 +59,8 @@ class Outcome:
     said: Mapping[str, str] = field(default_factory=dict)
     started: float = 0.0
     duration: float = 0.0
+    charged: float = 0.0
+    withheld: bool = False
     stops_run: bool = False
     returncode: int | None = None
     recorded: bool = False
@@ -64,6 +71,13 @@ class Outcome:
     def failure_class(self) -> str | None:
         """The class of a failed execution, None for any other."""
         return self.row["failure_class"] if self.kind is Kind.FAILED and self.row else None
+
+    @property
+    def classification(self) -> str:
+        """The class: completed, candidate_failure, infrastructure_failure (every errors row) or skipped (no row)."""
+        if self.kind is Kind.SCORED:
+            return CANDIDATE_FAILURE if self.passed is False else COMPLETED
+        return SKIPPED if self.row is None else INFRASTRUCTURE_FAILURE
 
     @property
     def stop_reason(self) -> str | None:

@@ -25,6 +25,8 @@ class RetryPolicy:
 
     :param deadline: returns the trial's deadline on the monotonic clock; no wait ends after it
     :param stopping: returns whether nothing more may be started
+    :param tries: how often the call is made at most
+    :param on_asked: told of the seconds that a server asks to wait
     :param on_retry: told of each failed try once its wait is over, which is when it counts as retried
     """
 
@@ -34,12 +36,16 @@ class RetryPolicy:
         deadline: Callable[[], float],
         stopping: Callable[[], bool],
         on_retry: Callable[[BaseException], None],
+        on_asked: Callable[[float], None] = lambda _: None,
+        tries: int = MAX_TRIES,
     ) -> None:
         self.failed_try: BaseException | None = None
         """The error of the try whose wait goes on or was cut short."""
         self._deadline = deadline
         self._stopping = stopping
         self._on_retry = on_retry
+        self._on_asked = on_asked
+        self._tries = tries
         self._infrastructure_failures = 0
         self._wake = threading.Event()
 
@@ -84,7 +90,10 @@ class RetryPolicy:
         if isinstance(error, InfrastructureError):
             return 0.0
         backoff = min(_MAX_WAIT_S, 2.0 ** (state.attempt_number - 1)) * _random.uniform(0.5, 1.5)
-        return max(backoff, classify(error).retry_after)
+        asked = classify(error).retry_after
+        if asked:
+            self._on_asked(asked)
+        return max(backoff, asked)
 
     def _stop(self, state: RetryCallState) -> bool:
         if isinstance(_error(state), InfrastructureError):
@@ -92,7 +101,7 @@ class RetryPolicy:
             if self._infrastructure_failures > 1:
                 return True
         too_late = monotonic() + state.upcoming_sleep >= self._deadline()
-        return state.attempt_number >= MAX_TRIES or too_late or self._wake.is_set() or self._stopping()
+        return state.attempt_number >= self._tries or too_late or self._wake.is_set() or self._stopping()
 
     def _before_sleep(self, state: RetryCallState) -> None:
         self.failed_try = _error(state)

@@ -21,5 +21,8 @@ class Services(Protocol):
     def stopping(self) -> bool:
         """Return whether nothing more may be started, retries included."""
 
+    def pause(self, seconds: float, label: str) -> None:
+        """Start nothing for *seconds*, as a server has asked the trial called *label* to wait."""
+
     def ended(self, trial: Trial) -> None:
         """Take note that *trial* has its outcome; called once for each trial."""

@@ -27,7 +27,8 @@ def check_model(
     :param directory: the directory of the variant, None if it does not exist
     :param model: the requested model, None if none was
     :param has_rows: whether rows are recorded
-    :param candidates: the model of each candidate of this run by its id, kept under ``candidates``
+    :param candidates: the model of each candidate of this run by its id, kept under ``candidates``; None for a run of
+        the one model
     :raises RefusedError: if the rows were made with another model, or ``run.json`` cannot be read
     """
     if directory is None:
@@ -35,7 +36,7 @@ def check_model(
     run = _read(directory, RUN)
     if not run or not has_rows:
         return
-    if "model" in run and run["model"] != model:
+    if candidates is None and "model" in run and run["model"] != model:
         raise _other_model(directory, "the rows", run["model"], model)
     known = run.get("candidates")
     for name, wanted in (candidates or {}).items():

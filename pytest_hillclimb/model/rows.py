@@ -17,7 +17,7 @@ _FIXED = frozenset({"prompt_id", "rep", "grade", "explanation", "passed"})
 
 def results_row(
     case: Case,
-    rep: int,
+    key: tuple[str, int],
     run: Run,
     graded: Graded,
     *,
@@ -27,11 +27,13 @@ def results_row(
 ) -> Row:
     """Return the row of a scored execution.
 
+    :param key: prompt_id and repetition
     :param latency_s: seconds of the last app attempt alone
     :param perf: the user's extra numbers; they may override any key but those that name and grade the row
     :param meta: what the engine adds to the case's meta
     """
-    row: Row = {"prompt_id": case.safe_id, "rep": rep, "prompt": case.stored_prompt}
+    prompt_id, rep = key
+    row: Row = {"prompt_id": prompt_id, "rep": rep, "prompt": case.stored_prompt}
     if "tags" in case.model_fields_set:
         row["tags"] = list(case.tags)
     if "attachments" in case.model_fields_set:
@@ -44,6 +46,8 @@ def results_row(
     row["latency_s"] = latency_s
     row.update(given(run, "tool_calls", "web_searches"))
     row.update({key: value for key, value in perf.items() if _may_set(key, value)})
+    if "meta" in perf and meta:
+        row["meta"] = {**row["meta"], **meta}
     row["grade"] = graded.metrics
     if graded.explanation is not None:
         row["explanation"] = graded.explanation
@@ -61,7 +65,7 @@ def _may_set(key: str, value: object) -> bool:
 
 def errors_row(
     case: Case,
-    rep: int,
+    key: tuple[str, int],
     *,
     failure_class: str,
     error: str,
@@ -73,11 +77,13 @@ def errors_row(
 ) -> Row:
     """Return the row of an execution that could not be measured.
 
+    :param key: prompt_id and repetition
     :param billed: what is known of model and usage, of the app and of the judge
     :param latency_s: seconds of the whole execution, waits included
     :param more: further keys, such as the code of an infrastructure failure
     """
-    row: Row = {"prompt_id": case.safe_id, "rep": rep}
+    prompt_id, rep = key
+    row: Row = {"prompt_id": prompt_id, "rep": rep}
     if case.safe_id != case.id:
         row["original_id"] = case.id
     row.update(failure_class=failure_class, error=error, retries=retries, judge_retries=judge_retries)

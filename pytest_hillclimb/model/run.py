@@ -11,6 +11,9 @@ from pytest_hillclimb.errors import BadValueError
 from pytest_hillclimb.model.case import Attachment
 from pytest_hillclimb.model.jsonable import plain
 
+BILLED = ("model", "usage", "judge_model", "judge_usage")
+"""The keys of a run that tell what was billed."""
+
 _TRUNCATING = ("max_tokens", "model_context_window_exceeded")
 
 

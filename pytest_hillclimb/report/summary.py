@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from pytest_hillclimb.model.prices import RowCost
 from pytest_hillclimb.model.rows import Row
 from pytest_hillclimb.report.detail import missed_gist
 from pytest_hillclimb.report.tally import Tally
@@ -75,6 +76,25 @@ def spend_lines(tally: Tally, abandoned: int) -> list[str]:
         lines.append(f"retries    {tally.retries} app, {tally.judge_retries} judge")
     if abandoned:
         lines.append(f"abandoned  {plural(abandoned, 'call')} did not end with the trial, and may still cost money")
+    return lines
+
+
+def cost_lines(cost: RowCost, *, ceiling: float | None, charged: float, withheld: int) -> list[str]:
+    """Return the lines on money, in US dollars; none where no usage was reported.
+
+    :param ceiling: the campaign's ceiling, None for none
+    :param charged: what the ceiling was charged with
+    :param withheld: executions that it kept from being started
+    """
+    lines = []
+    parts = [f"{usd:.4f} USD {name}" for name, usd in (("app", cost.app), ("judge", cost.judge)) if usd is not None]
+    if cost.unpriced:
+        parts.append(f"{plural(cost.unpriced, 'usage')} not priced")
+    if parts:
+        lines.append(f"cost       {', '.join(parts)}")
+    if ceiling is not None:
+        left_out = f"; it kept {plural(withheld, 'execution')} from being run" if withheld else ""
+        lines.append(f"ceiling    {charged:.4f} of {ceiling:g} USD charged{left_out}")
     return lines
 
 

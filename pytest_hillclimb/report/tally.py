@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pytest_hillclimb.engine.outcome import Kind, Outcome
+from pytest_hillclimb.model.prices import RowCost, summed
 from pytest_hillclimb.model.rows import Row
 
 
 @dataclass
 class Tally:
-    """What this pass of a run came to. Token counts are of this pass, failed tries included."""
+    """What this pass of a run came to. Tokens and costs are of this pass, failed tries included.
 
+    ``cost_of`` prices a row; ``costs`` holds what the rows of each candidate have cost, under None where there are no
+    candidates; ``charged`` is what the campaign's ceiling was charged with, in USD, and ``withheld`` counts the
+    executions that it kept from being started.
+    """
+
+    cost_of: Callable[[Row], RowCost] | None = None
     to_run: int = 0
     scored: int = 0
     passed: int = 0
@@ -26,6 +33,9 @@ class Tally:
     tokens: Counter[str] = field(default_factory=Counter)
     judge_tokens: Counter[str] = field(default_factory=Counter)
     models: Counter[str] = field(default_factory=Counter)
+    costs: dict[str | None, list[RowCost]] = field(default_factory=dict)
+    charged: float = 0.0
+    withheld: int = 0
     scores: list[tuple[str, str | None, Mapping[str, float]]] = field(default_factory=list)
 
     @property
@@ -50,8 +60,11 @@ class Tally:
             self.errors[row["failure_class"]] += 1
         else:
             self.skipped += 1
+        self.charged += outcome.charged
+        self.withheld += outcome.withheld
         if row is not None:
             self._add_spend(row)
+            self._add_cost(row)
 
     def progress_line(self, variant: str, elapsed: float) -> str:
         """Return the progress line of the public format; *elapsed* is in seconds."""
@@ -60,6 +73,17 @@ class Tally:
         if self.done:
             line += f", ~{_rounded(elapsed / self.done * (self.to_run - self.done))}s left"
         return line
+
+    def cost(self) -> RowCost:
+        """Return what this pass has cost."""
+        return summed(cost for costs in self.costs.values() for cost in costs)
+
+    def _add_cost(self, row: Row) -> None:
+        if self.cost_of is None:
+            return
+        meta = row.get("meta")
+        candidate = meta.get("candidate_id") if isinstance(meta, dict) else None
+        self.costs.setdefault(candidate, []).append(self.cost_of(row))
 
     def _add_spend(self, row: Row) -> None:
         # What the engine wrote sits on an errors row itself, and in the meta of a results row beside a user's own keys.

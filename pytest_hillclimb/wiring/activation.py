@@ -9,6 +9,7 @@ import os
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from glob import iglob
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +23,7 @@ from pytest_hillclimb.flow.harness import Harness
 from pytest_hillclimb.flow.roots import conftests_below, outermost_eval_root, search_eval_roots
 from pytest_hillclimb.model.settings import Settings
 from pytest_hillclimb.report.terminal import one_line
+from pytest_hillclimb.schedule.rotation import rotation_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +88,26 @@ def resolve_settings(config: pytest.Config) -> Settings:
     :raises OptionError: for a value that cannot be used
     """
     ini_name = config.inipath.name if config.inipath else "the ini file"
-    values = dict(options.resolve(config.known_args_namespace, config.getini, ini_name))
+    values = dict(options.resolve(config.known_args_namespace, config.getini, ini_name, os.environ))
     del values["hillclimb"]
-    return Settings(flow_base=_flow_base(config), **values)
+    if values["candidates"] is not None:
+        values["candidates"] = _base(config, "hillclimb_candidates") / values["candidates"]
+        if not values["candidates"].is_file():
+            raise OptionError(f"--hillclimb-candidates: {values['candidates']} is no file")
+        if values["model"] is not None:
+            raise OptionError("--hillclimb-model and --hillclimb-candidates: the manifest names the models; drop one")
+    values["rotation"] = _rotation(values["rotation"], balanced=values["schedule"] == "balanced")
+    return Settings(flow_base=_base(config, "hillclimb_flow"), **values)
+
+
+def _rotation(given: str | None, *, balanced: bool) -> int | None:
+    """Return the rotation as a number; without one, a balanced schedule takes the week of today, a full one all."""
+    if given is None and not balanced:
+        return None
+    try:
+        return rotation_of(given or "today", datetime.now(UTC))
+    except ValueError as expected:
+        raise OptionError(f"--hillclimb-rotation: expected {expected}, got {given!r}") from None
 
 
 def confcutdir(config: pytest.Config) -> Path:
@@ -99,10 +118,11 @@ def confcutdir(config: pytest.Config) -> Path:
     return config.inipath.parent if config.inipath else config.rootpath
 
 
-def _flow_base(config: pytest.Config) -> Path:
-    if getattr(config.known_args_namespace, "hillclimb_flow", None) is not None:
+def _base(config: pytest.Config, dest: str) -> Path:
+    """Return the directory that the path given as the option *dest* is relative to."""
+    if getattr(config.known_args_namespace, dest, None) is not None:
         return config.invocation_params.dir
-    if config.getini("hillclimb_flow") and config.inipath is not None:
+    if config.getini(dest) and config.inipath is not None:
         return config.inipath.parent
     return config.rootpath
 

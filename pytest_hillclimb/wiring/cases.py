@@ -10,24 +10,39 @@ from pathlib import Path
 import pytest
 
 from pytest_hillclimb.catalog import CatalogEntry, check_cases, check_splits, entries_from, read_catalog
-from pytest_hillclimb.errors import CatalogError
+from pytest_hillclimb.errors import CatalogError, OptionError
 from pytest_hillclimb.flow.roots import CONFTEST, catalog_files
+from pytest_hillclimb.model.candidate import Manifest
+from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.settings import Settings
 from pytest_hillclimb.model.state import LoopState
-from pytest_hillclimb.schedule.plan import Execution, plan, selected_cases
+from pytest_hillclimb.schedule.manifest import read_manifest
+from pytest_hillclimb.schedule.matrix import active_candidates, matrix_plan
+from pytest_hillclimb.schedule.plan import Execution, Key, plan, prompt_id
+from pytest_hillclimb.schedule.prompt_ids import check_prompt_ids
+from pytest_hillclimb.schedule.selection import select
 from pytest_hillclimb.wiring.activation import Activation
 from pytest_hillclimb.wiring.hooks import load_cases
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedCases:
-    """The cases of a session. ``by_file`` maps each file that cases are collected under to their executions."""
+    """The cases of a session.
+
+    ``by_file`` maps each file that cases are collected under to their executions; ``selected`` holds the keys of what
+    options have selected, None for all.
+    """
 
     entries: list[CatalogEntry]
     executions: list[Execution]
     by_file: dict[Path, list[tuple[CatalogEntry, list[Execution]]]]
-    selected: frozenset[str] | None
+    selected: frozenset[Key] | None
     notes: list[str]
+    manifest: Manifest | None = None
+
+    def selection(self) -> list[Execution]:
+        """Return the executions that options have selected."""
+        return [e for e in self.executions if self.selected is None or e.key in self.selected]
 
 
 def load(config: pytest.Config, activation: Activation, state: LoopState) -> LoadedCases:
@@ -47,28 +62,57 @@ def load(config: pytest.Config, activation: Activation, state: LoopState) -> Loa
         where = _shown(config, activation.eval_root)
         raise CatalogError(f"no cases: {where} has neither a catalog ({names}) nor a pytest_hillclimb_load_cases hook")
     check_cases(entries)
-    notes = check_splits(state, entries)
-    return arrange(sources, activation.settings, notes)
+    settings, manifest = activation.settings, None
+    if settings.candidates is not None:
+        manifest = read_manifest(settings.candidates, _shown(config, settings.candidates))
+        check_prompt_ids(entries, manifest.candidates)
+    row_ids = _row_ids(entries, manifest) if manifest is not None else ()
+    notes = check_splits(state, entries, row_ids)
+    return arrange(sources, settings, manifest, notes)
 
 
 def arrange(
-    sources: Sequence[tuple[Path, Sequence[CatalogEntry]]], settings: Settings, notes: Sequence[str] = ()
+    sources: Sequence[tuple[Path, Sequence[CatalogEntry]]],
+    settings: Settings,
+    manifest: Manifest | None,
+    notes: Sequence[str] = (),
 ) -> LoadedCases:
     """Return the plan and the selection of cases that were read and checked.
 
     :param sources: each file that cases are collected under, with its cases
-    :raises OptionError: when a selected case does not exist
+    :raises RefusedError: when a selected case or candidate does not exist, or the schedule is not possible
     """
     entries = [entry for _, found in sources for entry in found]
     cases = [entry.case for entry in entries]
-    executions = plan(cases, settings.reps)
+    executions = _planned(cases, settings, manifest)
     by_case: dict[str, list[Execution]] = {}
     for execution in executions:
         by_case.setdefault(execution.case.safe_id, []).append(execution)
     by_file: dict[Path, list[tuple[CatalogEntry, list[Execution]]]] = {}
     for path, found in sources:
         by_file.setdefault(path, []).extend((entry, by_case[entry.case.safe_id]) for entry in found)
-    return LoadedCases(entries, executions, by_file, selected_cases(cases, settings.case), list(notes))
+    selected = None
+    if settings.case or settings.candidate:
+        active = active_candidates(manifest, settings.schedule, settings.rotation) if manifest is not None else ()
+        chosen = select(
+            executions, candidates=settings.candidate, cases=settings.case, manifest=manifest, active=active
+        )
+        selected = frozenset(execution.key for execution in chosen)
+    return LoadedCases(entries, executions, by_file, selected, list(notes), manifest)
+
+
+def _row_ids(entries: Sequence[CatalogEntry], manifest: Manifest) -> set[str]:
+    return {prompt_id(entry.case, candidate) for entry in entries for candidate in manifest.candidates}
+
+
+def _planned(cases: Sequence[Case], settings: Settings, manifest: Manifest | None) -> list[Execution]:
+    if manifest is not None:
+        return matrix_plan(
+            cases, settings.reps, manifest, schedule=settings.schedule, rotation=settings.rotation, seed=settings.seed
+        )
+    if settings.schedule == "balanced":
+        raise OptionError("--hillclimb-schedule balanced needs candidates: name a manifest with --hillclimb-candidates")
+    return plan(cases, settings.reps)
 
 
 def is_hook_file(path: Path) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_hillclimb.catalog import CatalogEntry
+from pytest_hillclimb.engine.outcome import SKIPPED
 from pytest_hillclimb.errors import OptionError
 from pytest_hillclimb.model.settings import Settings
 from pytest_hillclimb.report.terminal import one_line
@@ -55,9 +56,9 @@ class CaseNode(pytest.Collector):
         self.executions = executions
 
     def collect(self) -> Iterator[TrialItem]:
-        """Yield one item for each repetition."""
+        """Yield one item for each execution."""
         for execution in self.executions:
-            item: TrialItem = TrialItem.from_parent(self, name=f"rep{execution.rep}", callobj=trial)
+            item: TrialItem = TrialItem.from_parent(self, name=execution.name, callobj=trial)
             item.prepare(execution, self.entry)
             yield item
 
@@ -70,6 +71,7 @@ class TrialItem(pytest.Function):
     trial: Trial | None = None
     outcome: Outcome | None = None
     missed: bool = False
+    identity: tuple[tuple[str, object], ...] = ()
     wire: str | None = None
 
     def prepare(self, execution: Execution, entry: CatalogEntry) -> None:
@@ -78,6 +80,10 @@ class TrialItem(pytest.Function):
         line = _LINE.search(entry.position)
         self._line = int(line[1]) - 1 if line else 0
         self.extra_keyword_matches.update((execution.case.id, *execution.case.tags))
+        if (candidate := execution.candidate) is not None:
+            self.extra_keyword_matches.update((candidate.id, candidate.slot_id, candidate.tier or candidate.id))
+        self.identity = _identity(execution)
+        self.user_properties += [*self.identity, ("hillclimb.classification", SKIPPED)]  # until it has an outcome
         self.add_marker("hillclimb")
 
     def runtest(self) -> None:
@@ -96,6 +102,15 @@ class TrialItem(pytest.Function):
         if isinstance(excinfo.value, TrialFailure):
             return TrialRepr(excinfo.value.gist, excinfo.value.lines)
         return super().repr_failure(excinfo)  # Function takes no style
+
+
+def _identity(execution: Execution) -> tuple[tuple[str, object], ...]:
+    """Return the properties that say where in the matrix an execution stands; none without candidates."""
+    candidate = execution.candidate
+    if candidate is None:
+        return ()
+    found = (("case_id", execution.case.safe_id), ("candidate_id", candidate.id), ("slot_id", candidate.slot_id))
+    return tuple((f"hillclimb.{name}", value) for name, value in (*found, ("execution_id", execution.execution_id)))
 
 
 class Collection:
@@ -140,7 +155,7 @@ class Collection:
         """Keep only the selected executions; pytest's own selection has been applied before."""
         mine = [item for item in items if isinstance(item, TrialItem)]
         selected, limit = self._loaded.selected, self._settings.limit
-        kept = [item for item in mine if selected is None or item.execution.case.safe_id in selected]
+        kept = [item for item in mine if selected is None or item.execution.key in selected]
         if limit is not None:
             kept = sorted(kept, key=lambda item: item.execution.order)[:limit]
         dropped = set(mine) - set(kept)

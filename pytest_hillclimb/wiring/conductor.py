@@ -21,14 +21,14 @@ from pytest_hillclimb.engine.outcome import Kind, Outcome
 from pytest_hillclimb.engine.trial import Trial
 from pytest_hillclimb.errors import RefusedError
 from pytest_hillclimb.report.terminal import one_line
-from pytest_hillclimb.schedule.plan import Key
+from pytest_hillclimb.schedule.plan import Execution, Key
 from pytest_hillclimb.wiring.activation import usage_error
 from pytest_hillclimb.wiring.collect import CaseFile, TrialItem
 from pytest_hillclimb.wiring.log import RunLog
 from pytest_hillclimb.wiring.output import OutputRouting
 from pytest_hillclimb.wiring.presenting import Presenter
 from pytest_hillclimb.wiring.run import EvalRun
-from pytest_hillclimb.wiring.scope import print_line, print_scope
+from pytest_hillclimb.wiring.scope import print_line, print_scope, selection_facts
 from pytest_hillclimb.wiring.trials import TrialMaker
 
 _GRACE_S = 3.0
@@ -47,7 +47,8 @@ class Conductor:
         self.abandoned = 0
         self.may_hold_exit = False
         self._config = config
-        self._maker = TrialMaker(run.settings, run.state.raw, run.reference)
+        self.ledger = run.campaign.ledger()
+        self._maker = TrialMaker(run.campaign, run.state.raw, run.reference)
         self._routing = OutputRouting(config)
         self._trials: dict[Key, Trial] = {}
         self._opened_until = -1
@@ -57,6 +58,7 @@ class Conductor:
         self._judging = threading.Lock()
         self._exit: Outcome | None = None
         self._told_at = 0.0
+        self._notices: list[str] = []
         self.hurried = False
 
     # --- the session --------------------------------------------------------------------------------------------------
@@ -96,7 +98,9 @@ class Conductor:
             finally:
                 self.evals.close()
         self.abandoned, self.may_hold_exit = self.engine.abandoned, self.engine.left_calls
-        if session.exitstatus == pytest.ExitCode.OK and (self.evals.failed or self.stop_reason):
+        if session.exitstatus == pytest.ExitCode.OK and (
+            self.evals.failed or self.stop_reason or self.evals.tally.withheld
+        ):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _start(self, session: pytest.Session) -> None:
@@ -105,18 +109,23 @@ class Conductor:
             if isinstance(item, TrialItem):
                 item.position = position
         settings = self.evals.settings
-        selection = {"cases": list(settings.case), "limit": settings.limit, "executions": len(self.log)}
+        selection = selection_facts(settings, len(self.log))
         try:
             self.evals.open(on_failure=self._stop, selection=selection)
         except RefusedError as error:
             raise usage_error(error) from None
-        self.evals.tally.to_run = sum(e.execution.key not in self.evals.recorded.rows for e in self.log.entries)
+        self.evals.tally.to_run = sum(
+            e.execution.key not in self.evals.recorded.rows and self._refusal(e.execution) is None
+            for e in self.log.entries
+        )
         self._told_at = monotonic()
         print_scope(self._config, self.evals, self.log)
         self.engine = Engine(
             settings.concurrency,
             on_end=self._on_end,
             warn=self.evals.warnings.append,
+            notice=self._notices.append,
+            ledger=self.ledger,
             pace=self.evals.writer.wait_for_room,
         )
         self._routing.start()
@@ -141,11 +150,13 @@ class Conductor:
             item.outcome = self.evals.earlier_outcome(item.execution)
             if item.outcome is not None:
                 self.log.note(item.execution.key, item.outcome)
+        if item.outcome is None and (refusal := self._refusal(item.execution)) is not None:
+            pytest.skip(refusal)
         if item.outcome is None:
             self._routing.adopt()
             with self.evals.interrupts.held():
                 item.outcome = self._outcome(item)
-        Presenter(self._config, self.evals.settings, self.evals.variant_path).present(item, item.outcome)
+        Presenter(self._config, self.evals.campaign, self.evals.variant_path).present(item, item.outcome)
 
     def _outcome(self, item: TrialItem) -> Outcome:
         engine = self._engine()
@@ -189,10 +200,14 @@ class Conductor:
         self._engine().add(stretch)
 
     def _may_run_ahead(self, item: TrialItem) -> bool:
-        if item.execution.key in self._trials or item.execution.key in self.evals.recorded.rows:
+        execution = item.execution
+        if execution.key in self._trials or execution.key in self.evals.recorded.rows or self._refusal(execution):
             return False
         marks = [mark for name in ("skip", "skipif", "xfail") for mark in item.iter_markers(name)]
         return not any(mark.name != "xfail" or mark.kwargs.get("run") is False for mark in marks)
+
+    def _refusal(self, execution: Execution) -> str | None:
+        return self.evals.campaign.refusal(execution.candidate)
 
     def _trial(self, item: TrialItem) -> Trial:
         """Return the one trial of an item's execution, which no second item or rerun pays for again."""
@@ -234,13 +249,16 @@ class Conductor:
             self.stop_reason = reason
 
     def _tell_progress(self) -> None:
-        now = monotonic()
-        if now - self._told_at < _PROGRESS_EVERY_S:
+        lines = [f"hillclimb: {one_line(self._notices.pop(0))}" for _ in list(self._notices)]
+        if (now := monotonic()) - self._told_at >= _PROGRESS_EVERY_S:
+            self._told_at = now
+            lines.append(self.evals.progress_line())
+        if not lines:
             return
-        self._told_at = now
         capture: Any = self._config.pluginmanager.get_plugin("capturemanager")
         with capture.global_and_fixture_disabled() if capture is not None else nullcontext():
-            print_line(self._config, self.evals.progress_line())
+            for line in lines:
+                print_line(self._config, line)
 
 
 def _max_failures(config: pytest.Config) -> int:

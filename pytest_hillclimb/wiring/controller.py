@@ -30,12 +30,16 @@ from pytest_hillclimb.wiring.cases import LoadedCases
 from pytest_hillclimb.wiring.failures import TrialRepr
 from pytest_hillclimb.wiring.log import RunLog
 from pytest_hillclimb.wiring.run import EvalRun
-from pytest_hillclimb.wiring.scope import print_line, print_scope
+from pytest_hillclimb.wiring.scheduling import mended
+from pytest_hillclimb.wiring.scope import print_line, print_scope, selection_facts
+from pytest_hillclimb.wiring.shares import Shares
 from pytest_hillclimb.wiring.wire import VARIANT_PATH, decode_outcome, encode_plan, plan_of
-from pytest_hillclimb.wiring.worker import INPUT
+from pytest_hillclimb.wiring.worker import INPUT, SHARE
 
 _PROGRESS_EVERY_S = 30.0
-_NAMES = re.compile(r"::([A-Za-z0-9._-]+)::(rep[0-9]+)(?:@.*)?\Z", re.DOTALL)  # --dist loadgroup adds @ and the group
+_NAMES = re.compile(
+    r"::([A-Za-z0-9._-]+)::((?:[A-Za-z0-9._-]+/)?rep[0-9]+)(?:@.*)?\Z", re.DOTALL
+)  # --dist loadgroup adds @ and the group
 _STOPPED = (pytest.ExitCode.OK, pytest.ExitCode.INTERRUPTED)
 _GRACE_S = 4.0  # a little more than a worker gives to what it has in flight
 
@@ -52,12 +56,13 @@ class Controller:
         self._config = config
         self._activation = activation
         self._loaded = loaded
-        self._by_name = {(e.case.safe_id, f"rep{e.rep}"): e for e in loaded.executions}
+        self._by_name = {(e.case.safe_id, e.name): e for e in loaded.executions}
         self._plan: str | None = None
         self._begun: dict[str, float] = {}
         self._told_at = monotonic()
         self._exit: Outcome | None = None
         self._interrupted = False
+        self._shares: Shares | None = None
         if config.option.maxschedchunk is None:
             # Otherwise a worker goes on to pay for dozens of queued executions after whatever ends the run.
             config.option.maxschedchunk = 1
@@ -70,14 +75,14 @@ class Controller:
         if self._plan is None:
             self._plan = encode_plan(plan_of(self._config, self._activation, self._loaded, self.evals))
         node.workerinput[INPUT] = self._plan
+        if (ceiling := self.evals.settings.max_cost) is not None:
+            self._shares = self._shares or Shares(ceiling, len(node.nodemanager.specs))
+            node.workerinput[SHARE] = self._shares.give(node.gateway.id)
 
     @pytest.hookimpl(wrapper=True, optionalhook=True)
     def pytest_xdist_make_scheduler(self) -> Generator[None, Any, Any]:
         """Mend the schedulers that hand out whole scopes."""
-        scheduler = yield
-        if hasattr(scheduler, "assigned_work"):
-            scheduler.__class__ = type("MendedScheduling", (_ScopesOfTheLost, type(scheduler)), {})
-        return scheduler
+        return mended((yield))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
@@ -95,7 +100,7 @@ class Controller:
     def _open(self, log: RunLog) -> None:
         self.log, run, settings = log, self.evals, self.evals.settings
         known = set(run.recorded.rows)
-        selection = {"cases": list(settings.case), "limit": settings.limit, "executions": len(log)}
+        selection = selection_facts(settings, len(log))
         try:
             run.open(on_failure=self._stop, selection=selection)
             if known != set(run.recorded.rows):
@@ -107,7 +112,7 @@ class Controller:
             earlier = run.earlier_outcome(entry.execution)
             if earlier is not None:
                 log.note(entry.execution.key, earlier)
-        run.tally.to_run = len(log.untried)
+        run.tally.to_run = sum(run.campaign.refusal(e.execution.candidate) is None for e in log.untried)
         print_scope(self._config, run, log)
 
     # --- from the workers ---------------------------------------------------------------------------------------------
@@ -125,7 +130,7 @@ class Controller:
         """Record the outcome that a report carries, and drop it from the report."""
         wire = report.__dict__.pop("hillclimb_outcome", None)
         if wire is not None:
-            self._take(decode_outcome(wire))
+            self._take(decode_outcome(wire), report.node)
         gist = report.__dict__.pop("hillclimb_gist", None)
         if gist is not None and isinstance(report.longrepr, str):
             report.longrepr = TrialRepr(gist, report.longrepr.replace(VARIANT_PATH, self._shown()).split("\n"))
@@ -138,7 +143,7 @@ class Controller:
         """Take the outcomes for which a worker had no report to send."""
         output = getattr(node, "workeroutput", None) or {}
         for wire in output.get(INPUT, ()):
-            self._take(decode_outcome(wire))
+            self._take(decode_outcome(wire), node)
 
     @pytest.hookimpl(wrapper=True, optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any, sched: Any) -> Iterator[None]:
@@ -147,8 +152,10 @@ class Controller:
         if entry is None:
             return (yield)
         execution, name = entry.execution, report.node.gateway.id
+        if self._shares is not None:
+            self._shares.lose(name, self.evals.campaign.worst_case(execution))
         report.when = "setup"  # what pytest shows as E, and JUnit as an error
-        report.location = (report.location[0], None, f"{execution.case.safe_id} rep{execution.rep}")
+        report.location = (report.location[0], None, f"{execution.case.safe_id} {execution.name}")
         if entry.outcome is not None and entry.outcome.failure_class != WorkerLost.failure_class:
             gist = f"{execution.label}: {name} died when the outcome had been recorded"
             report.longrepr = TrialRepr(gist, [gist])
@@ -174,7 +181,7 @@ class Controller:
         )
         return (yield)
 
-    def _take(self, outcome: Outcome) -> None:
+    def _take(self, outcome: Outcome, node: Any = None) -> None:
         entry = self.log.get(outcome.key)
         if not self.opened or entry is None:
             return
@@ -184,11 +191,19 @@ class Controller:
             entry.outcome = outcome
             self.evals.writer.put(outcome)
             self.evals.writer.wait_for_room()
+        if self._shares is not None and node is not None:
+            self._account(self._shares, outcome, node)
         if outcome.kind is Kind.EXIT:
             self._exit = outcome
             self._stop(outcome.reason)
         if outcome.stop_reason is not None:
             self._stop(outcome.stop_reason)
+
+    def _account(self, shares: Shares, outcome: Outcome, node: Any) -> None:
+        """Charge a worker's share; one that cannot pay for more gets no more, as long as another one can."""
+        shares.charge(node.gateway.id, outcome.charged)
+        if outcome.withheld and shares.used_up(node.gateway.id) and not node.shutting_down:
+            node.shutdown()
 
     def _execution(self, nodeid: str) -> Execution | None:
         names = _NAMES.search(nodeid)
@@ -226,7 +241,7 @@ class Controller:
         if self._exit is not None:
             code = self._exit.returncode
             session.exitstatus = pytest.ExitCode.INTERRUPTED if code is None else code
-        elif session.exitstatus in _STOPPED and (self.evals.failed or self.stop_reason):
+        elif session.exitstatus in _STOPPED and (self.evals.failed or self.stop_reason or self.evals.tally.withheld):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _stop(self, reason: str) -> None:
@@ -261,38 +276,6 @@ class Controller:
         if self.opened and monotonic() - self._told_at >= _PROGRESS_EVERY_S:
             self._told_at = monotonic()
             print_line(self._config, self.evals.progress_line())
-
-
-class _ScopesOfTheLost:
-    """What becomes of the scopes of a worker that dies, under ``--dist`` loadscope, loadfile and loadgroup.
-
-    By itself pytest-xdist has the item run again that the worker died of, which pays for it time and again, and waits
-    for ever if the scopes that remain are small.
-    """
-
-    assigned_work: dict[Any, dict[str, dict[str, bool]]]
-    registered_collections: dict[Any, Any]
-
-    def remove_node(self, node: Any) -> str | None:
-        """Give up the item that was being run; hand on what is left of the others."""
-        work = self.assigned_work[node]
-        lost = next(((unit, item) for unit in work.values() for item, done in unit.items() if not done), None)
-        if lost is not None:
-            lost[0][lost[1]] = True
-        for scope in [scope for scope, unit in work.items() if all(unit.values())]:
-            del work[scope]
-        super().remove_node(node)  # type: ignore[misc]
-        return lost[1] if lost is not None else None
-
-    def schedule(self) -> None:
-        """Give each worker two scopes to start with, also one that is started in place of another."""
-        super().schedule()  # type: ignore[misc]
-        for node in self.assigned_work:
-            self._reschedule(node)
-
-    def _reschedule(self, node: Any) -> None:
-        if node in self.registered_collections:  # else it is only starting
-            super()._reschedule(node)  # type: ignore[misc]
 
 
 def _deselects(config: pytest.Config) -> bool:

@@ -38,6 +38,7 @@ def pass_gate(config: pytest.Config, settings: Settings, eval_root: Path) -> tup
         eval_root=eval_root,
         norecursedirs=norecursedirs,
         catalogs=catalog_files(eval_root, config.getini("hillclimb_catalogs"), norecursedirs),
+        extra=[settings.candidates] if settings.candidates is not None else [],
         harness_paths=state.harness_paths,
         leave_out=settings.flow_path,
     )

@@ -6,19 +6,33 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from pytest_hillclimb.engine.outcome import SKIPPED
 from pytest_hillclimb.errors import RefusedError
 from pytest_hillclimb.flow.layout import FlowDir
+from pytest_hillclimb.flow.recorded import Score
 from pytest_hillclimb.flow.statefile import read_state, record_approval
+from pytest_hillclimb.model.prices import RowCost
 from pytest_hillclimb.model.state import LoopState
-from pytest_hillclimb.report.summary import metric_lines, missed_lines, outcome_lines, spend_lines, warning_lines
+from pytest_hillclimb.report.candidates import candidate_lines
+from pytest_hillclimb.report.summary import (
+    cost_lines,
+    metric_lines,
+    missed_lines,
+    outcome_lines,
+    spend_lines,
+    warning_lines,
+)
 from pytest_hillclimb.report.terminal import one_line, plural
-from pytest_hillclimb.stats.means import means
+from pytest_hillclimb.schedule.plan import Execution
+from pytest_hillclimb.stats.means import Mean, means
 from pytest_hillclimb.wiring import hooks
 from pytest_hillclimb.wiring.activation import Activation, usage_error
+from pytest_hillclimb.wiring.campaign import Campaign
 from pytest_hillclimb.wiring.cases import LoadedCases, load
 from pytest_hillclimb.wiring.collect import LOADED, RUN_ITEM, Collection, EmptyRun
 from pytest_hillclimb.wiring.conductor import Conductor
@@ -27,6 +41,7 @@ from pytest_hillclimb.wiring.gate import short
 from pytest_hillclimb.wiring.presenting import Reporting
 from pytest_hillclimb.wiring.run import EvalRun
 from pytest_hillclimb.wiring.scope import PlanOnly, typed_id
+from pytest_hillclimb.wiring.shares import planned_workers
 
 _EXIT_PATIENCE_S = 3.0
 _LOOK_EVERY_S = 0.2
@@ -67,9 +82,12 @@ class EvalSession:
                 state = LoopState.parse(read_state(flow.find()))
             loaded = load(config, activation, state)
             hooks.check_present(config, loaded.by_file)
-            run = EvalRun(activation, state)
+            campaign = Campaign.of(config, settings, state.raw, loaded.manifest)
+            run = EvalRun(activation, state, campaign)
             if not config.option.collectonly:
                 run.look()
+                if not settings.plan:
+                    campaign.check(self._to_run(loaded, run), planned_workers(config.option))
             if activation.approving:
                 with FlowDir(settings.flow_base, settings.flow) as flow:
                     record_approval(flow.make(), activation.harness.sha)
@@ -78,6 +96,10 @@ class EvalSession:
         config.stash[LOADED] = loaded
         for part in self._parts(config, loaded, run):
             config.pluginmanager.register(part)
+
+    @staticmethod
+    def _to_run(loaded: LoadedCases, run: EvalRun) -> list[Execution]:
+        return [e for e in loaded.selection() if e.key not in run.recorded.rows]
 
     def _parts(self, config: pytest.Config, loaded: LoadedCases, run: EvalRun) -> list[object]:
         """Return the objects that play this session's role: planner, controller of workers, or sole process."""
@@ -156,7 +178,11 @@ def _table(owner: Conductor | Controller, config: pytest.Config) -> list[str]:
         tally, recorded=log.earlier, skipped=log.skipped, untried=len(untried), fail_on=run.settings.fail_on
     )
     lines += metric_lines(means([*run.recorded.scores, *tally.scores]))
+    if run.campaign.manifest is not None:
+        lines += candidate_lines(*_by_candidate(owner, config))
     lines += spend_lines(tally, owner.abandoned)
+    ceiling = run.settings.max_cost
+    lines += cost_lines(tally.cost(), ceiling=ceiling, charged=tally.charged, withheld=tally.withheld)
     if run.settings.fail_on == "error":
         lines += missed_lines((typed_id(config, e.nodeid), e.outcome.row if e.outcome else None) for e in log.missed)
     if log.earlier and not tally.to_run:
@@ -169,6 +195,23 @@ def _table(owner: Conductor | Controller, config: pytest.Config) -> list[str]:
     lines += warning_lines(run.warnings)
     results = _relative(config, run.results_path)
     return [*lines, f"[{run.settings.variant}] done - {tally.scored} ok, {tally.failed} failed -> {results}"]
+
+
+def _by_candidate(
+    owner: Conductor | Controller, config: pytest.Config
+) -> tuple[list[tuple[str, str]], Mapping[str | None, Sequence[RowCost]], dict[str, dict[str, Mean]]]:
+    """Return, for the table of candidates, the class of each selected execution, costs, and means by candidate."""
+    run = owner.evals
+    tested = {e.prompt_id: e.candidate.id for e in config.stash[LOADED].executions if e.candidate is not None}
+    scores: dict[str, list[Score]] = {}
+    for score in map(Score._make, (*run.recorded.scores, *run.tally.scores)):
+        if score.prompt_id in tested:
+            scores.setdefault(tested[score.prompt_id], []).append(score)
+    classes = [
+        (tested[entry.execution.prompt_id], entry.outcome.classification if entry.outcome is not None else SKIPPED)
+        for entry in owner.log.entries
+    ]
+    return classes, run.tally.costs, {candidate: means(of) for candidate, of in scores.items()}
 
 
 def _relative(config: pytest.Config, path: Any) -> str:

@@ -10,9 +10,9 @@ import pytest
 
 from pytest_hillclimb.engine.outcome import Kind, Outcome
 from pytest_hillclimb.flow.layout import ERRORS, TRACES
-from pytest_hillclimb.model.settings import Settings
 from pytest_hillclimb.report import detail
 from pytest_hillclimb.report.terminal import multiline, one_line
+from pytest_hillclimb.wiring.campaign import Campaign
 from pytest_hillclimb.wiring.collect import TrialItem
 from pytest_hillclimb.wiring.failures import GradeMissed, NotMeasured, TrialFailure
 
@@ -24,9 +24,9 @@ _WORDS = ("model", "status", "failure_class")
 class Presenter:
     """Reports outcomes through their items."""
 
-    def __init__(self, config: pytest.Config, settings: Settings, variant_path: Path) -> None:
+    def __init__(self, config: pytest.Config, campaign: Campaign, variant_path: Path) -> None:
         self._config = config
-        self._settings = settings
+        self._campaign = campaign
         self._variant_path = variant_path
 
     def present(self, item: TrialItem, outcome: Outcome) -> None:
@@ -48,7 +48,7 @@ class Presenter:
                 lines = detail.unmeasured(item.execution.case, outcome.row, outcome.place, rows)
                 raise NotMeasured(detail.headline(outcome.row), lines)
         item.missed = outcome.passed is False
-        if item.missed and self._settings.fail_on == "grade":
+        if item.missed and self._campaign.settings.fail_on == "grade":
             raise GradeMissed(_gist(outcome), self._missed_lines(item, outcome))
 
     def _missed_lines(self, item: TrialItem, outcome: Outcome) -> list[str]:
@@ -57,8 +57,8 @@ class Presenter:
         return detail.missed(item.execution.case, outcome.row or {}, outcome.output, shown)
 
     def _add_properties(self, item: TrialItem, outcome: Outcome) -> None:
-        properties = _properties(outcome)
-        item.user_properties = [*(p for p in item.user_properties if not p[0].startswith("hillclimb.")), *properties]
+        kept = [p for p in item.user_properties if not p[0].startswith("hillclimb.") or p in item.identity]
+        item.user_properties = [*kept, *_properties(outcome, self._campaign)]
 
     def _shown(self, path: Path) -> str:
         return os.path.relpath(path, self._config.invocation_params.dir)
@@ -69,13 +69,19 @@ def _gist(outcome: Outcome) -> str:
     return f"recorded: {gist}" if outcome.earlier else gist
 
 
-def _properties(outcome: Outcome) -> list[tuple[str, object]]:
+def _properties(outcome: Outcome, campaign: Campaign) -> list[tuple[str, object]]:
     """Return the numbers of an outcome as plain text and numbers, for JUnit and other readers of reports."""
     row = outcome.row or {}
-    found: list[tuple[str, object]] = [("recorded", "true")] if outcome.earlier else []
+    found: list[tuple[str, object]] = [("classification", outcome.classification)]
+    if outcome.earlier:
+        found.append(("recorded", "true"))
     found += [(f"grade.{metric}", value) for metric, value in _dict(row.get("grade")).items()]
     meta = _dict(row.get("meta"))
     found += [(name, row.get(name, meta.get(name))) for name in _NUMBERS]
+    cost = campaign.row_cost(row)
+    found += [("app_cost_usd", cost.app), ("judge_cost_usd", cost.judge)]
+    if over := meta.get("budget_exceeded"):
+        found.append(("budget_exceeded", ", ".join(map(str, over))))
     found += [(name, value) for name, value in _dict(row.get("usage")).items() if name.endswith("_tokens")]
     found += [(name, row.get(name)) for name in _WORDS]
     return [

@@ -30,16 +30,18 @@ from pytest_hillclimb.model.state import LoopState
 from pytest_hillclimb.report.tally import Tally
 from pytest_hillclimb.schedule.plan import Execution
 from pytest_hillclimb.wiring.activation import Activation
+from pytest_hillclimb.wiring.campaign import Campaign
 from pytest_hillclimb.wiring.signals import Interrupts
 
 
 class EvalRun:
     """Holds a run's directory open from its first execution to the end of the session."""
 
-    def __init__(self, activation: Activation, state: LoopState) -> None:
+    def __init__(self, activation: Activation, state: LoopState, campaign: Campaign) -> None:
         self.settings: Settings = activation.settings
         self.state = state
-        self.tally = Tally()
+        self.campaign = campaign
+        self.tally = Tally(campaign.row_cost)
         self.recorded = Recorded()
         self.warnings: list[str] = []
         self.started_at = monotonic()
@@ -93,7 +95,8 @@ class EvalRun:
             directory = self._read_from.find(self.settings.variant)
             if not self.recorded.is_current(directory):
                 self.recorded = read_recorded(directory)
-            check_model(directory, self.settings.model, bool(self.recorded.rows))
+            candidates = self.campaign.models or None
+            check_model(directory, self.settings.model, bool(self.recorded.rows), candidates)
         self._references = self._read_from.find(BASELINE, REF)
         return self.recorded
 
@@ -116,7 +119,7 @@ class EvalRun:
         self._lock = VariantLock.acquire(directory)
         self.look()
         write_run(directory, self._facts(selection))
-        scored = {safe_id for safe_id, _ in self.recorded.rows}
+        scored = {prompt_id for prompt_id, _ in self.recorded.rows}
         try:
             self._recorder = Recorder(self._flow, self.settings.variant, scored)
         except WriteError as error:
@@ -127,12 +130,12 @@ class EvalRun:
         self.interrupts.install()
         self.started_at = monotonic()
 
-    def reference(self, safe_id: str) -> str | None:
-        """Return the frozen baseline output of a case, None when there is none.
+    def reference(self, prompt_id: str) -> str | None:
+        """Return the frozen baseline output of what has this id in rows, None when there is none.
 
         :raises RefusedError: when what is there cannot be used
         """
-        return read_reference(self._references, safe_id)
+        return read_reference(self._references, prompt_id)
 
     def earlier_outcome(self, execution: Execution) -> Outcome | None:
         """Return the outcome that an earlier session recorded for an execution, None when there is none."""
@@ -201,15 +204,23 @@ class EvalRun:
         model = served[0][0] if served else self.settings.model
         return {"label": self.settings.variant, **({"model": model} if model else {})}
 
+    def _tested(self) -> dict[str, Any]:
+        settings = self.settings
+        if self.campaign.manifest is None:
+            return {"model": settings.model}
+        matrix = {"schedule": settings.schedule, "rotation": settings.rotation, "seed": settings.seed}
+        return {"candidates": self.campaign.models, "matrix": matrix}
+
     def _facts(self, selection: Mapping[str, Any]) -> dict[str, Any]:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return {
-            "model": self.settings.model,
+            **self._tested(),
             "created_at": now,
             "updated_at": now,
             "reps": self.settings.reps,
             "timeout_s": self.settings.timeout,
             "concurrency": self.settings.concurrency,
+            "max_cost_usd": self.settings.max_cost,
             "selection": dict(selection),
             "harness_sha": self._activation.harness.sha,
             "commit": _commit(self._activation.eval_root),

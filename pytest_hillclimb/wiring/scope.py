@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from pytest_hillclimb.model.settings import Settings
+from pytest_hillclimb.report.coverage import coverage_lines
 from pytest_hillclimb.report.terminal import one_line, plural
+from pytest_hillclimb.schedule.coverage import coverage
+from pytest_hillclimb.wiring.cases import LoadedCases
 from pytest_hillclimb.wiring.collect import LOADED, TrialItem
 from pytest_hillclimb.wiring.log import RunLog
 from pytest_hillclimb.wiring.run import EvalRun
@@ -30,15 +33,34 @@ class PlanOnly:
         print_scope(config, run, log)
         for entry in log.entries:
             state = "recorded" if entry.execution.key in run.recorded.rows else "to run"
-            print_line(config, f"  {state:<8}  {typed_id(config, entry.nodeid)}")
+            if state == "to run" and run.campaign.refusal(entry.execution.candidate) is not None:
+                state = "skipped"
+            id_ = entry.execution.execution_id
+            print_line(config, f"  {state:<8}  {typed_id(config, entry.nodeid)}{f'  {id_}' if id_ else ''}")
+        for line in _coverage_lines(config, run):
+            print_line(config, line)
         print_line(config, "hillclimb: --hillclimb-plan was given, nothing is run")
         return True
+
+
+def _coverage_lines(config: pytest.Config, run: EvalRun) -> list[str]:
+    """Return what the balanced schedule covers in a cycle; nothing for another schedule."""
+    manifest = run.campaign.manifest
+    if manifest is None or run.settings.schedule != "balanced":
+        return []
+    return coverage_lines(coverage([entry.case for entry in config.stash[LOADED].entries], manifest))
 
 
 def print_scope(config: pytest.Config, run: EvalRun, log: RunLog) -> None:
     """Print what is about to run: what was planned, what of it was selected, and what will be paid for."""
     for line in _scope_lines(config, run, log):
         print_line(config, line)
+
+
+def selection_facts(settings: Settings, executions: int) -> dict[str, Any]:
+    """Return what was selected, as ``run.json`` records it."""
+    chosen = {"cases": list(settings.case), "limit": settings.limit, "executions": executions}
+    return {**chosen, "candidates": list(settings.candidate)} if settings.candidates is not None else chosen
 
 
 def print_line(config: pytest.Config, line: str) -> None:
@@ -58,17 +80,20 @@ def typed_id(config: pytest.Config, nodeid: str) -> str:
 def _scope_lines(config: pytest.Config, run: EvalRun, log: RunLog) -> list[str]:
     settings, loaded = run.settings, config.stash[LOADED]
     recorded = sum(entry.execution.key in run.recorded.rows for entry in log.entries)
-    cases = len(loaded.entries)
+    refused = {e.execution.key: reason for e in log.entries if (reason := run.campaign.refusal(e.execution.candidate))}
+    skipped = len(refused.keys() - run.recorded.rows.keys())
     lines = [
-        f"hillclimb: {plural(cases, 'case')} x {plural(settings.reps, 'rep')} = "
-        f"{plural(len(loaded.executions), 'execution')}, {len(log)} selected: "
-        f"{recorded} recorded, {len(log) - recorded} to run",
-        f"hillclimb: variant {settings.variant}, model {one_line(settings.model or 'not asked for')}, "
+        f"hillclimb: {_planned(loaded, settings)} = {plural(len(loaded.executions), 'execution')}, "
+        f"{len(log)} selected: {recorded} recorded, "
+        f"{f'{skipped} skipped, ' if skipped else ''}{len(log) - recorded - skipped} to run",
+        f"hillclimb: variant {settings.variant}, {_tested(run)}, "
         f"{_width(config, settings)}, ceiling {_ceiling(settings.timeout)}",
     ]
+    if settings.max_cost is not None:
+        lines.append(_money_line(run, log, settings.max_cost))
     if settings.fresh:
         lines.append(f"hillclimb: fresh: nothing is recorded, rows go to {one_line(run.results_path)}")
-    notes = list(loaded.notes)
+    notes = [*loaded.notes, *sorted(set(refused.values()))]
     if run.recorded.errors:
         notes.append(
             f"run again, as their status is error and they hold no score: {plural(run.recorded.errors, 'row')}"
@@ -78,6 +103,33 @@ def _scope_lines(config: pytest.Config, run: EvalRun, log: RunLog) -> list[str]:
     if not settings.is_baseline and not run.has_references():
         notes.append("the baseline has frozen no references: graders get ref=None")
     return [*lines, *(f"hillclimb: note: {one_line(note)}" for note in notes)]
+
+
+def _planned(loaded: LoadedCases, settings: Settings) -> str:
+    """Return what the plan is made of."""
+    cases, manifest = plural(len(loaded.entries), "case"), loaded.manifest
+    if manifest is None:
+        return f"{cases} x {plural(settings.reps, 'rep')}"
+    active = {e.candidate.id for e in loaded.executions if e.candidate is not None}
+    turn = "" if settings.rotation is None else f", rotation {settings.rotation % manifest.schedule.cycle}"
+    return f"{cases}, {plural(len(active), 'active candidate')}, schedule {settings.schedule}{turn}"
+
+
+def _tested(run: EvalRun) -> str:
+    settings = run.settings
+    if run.campaign.manifest is not None and settings.candidates is not None:
+        return f"candidates of {one_line(settings.candidates.name)}, seed {one_line(settings.seed, 60)}"
+    return f"model {one_line(settings.model or 'not asked for')}"
+
+
+def _money_line(run: EvalRun, log: RunLog, ceiling: float) -> str:
+    """Return what is about to be spent at worst, against the ceiling."""
+    to_run = [e.execution for e in log.entries if e.execution.key not in run.recorded.rows]
+    paying = [execution for execution in to_run if run.campaign.refusal(execution.candidate) is None]
+    worst = run.campaign.worst_case_total(paying)
+    unknown = f" and {plural(worst.unknown, 'execution')} of unknown cost" if worst.unknown else ""
+    warning = "; it may end before all are run" if worst.usd > ceiling else ""
+    return f"hillclimb: worst case {worst.usd:.2f} USD{unknown}, cost ceiling {ceiling:g} USD{warning}"
 
 
 def _width(config: pytest.Config, settings: Settings) -> str:

@@ -8,27 +8,27 @@ from typing import Any
 from pytest_hillclimb.engine.app import App
 from pytest_hillclimb.engine.engine import Engine
 from pytest_hillclimb.engine.trial import Trial
-from pytest_hillclimb.model.settings import Settings
 from pytest_hillclimb.model.state import read_only
 from pytest_hillclimb.wiring import hooks
+from pytest_hillclimb.wiring.campaign import Campaign
 from pytest_hillclimb.wiring.collect import CaseFile, TrialItem
 
 
 class TrialMaker:
     """Makes the trials of a session.
 
-    :param settings: the resolved options
+    :param campaign: what all executions share
     :param state: the loop state that ``ctx`` shows
     :param reference: returns the frozen baseline output of a path-safe id
     """
 
     def __init__(
         self,
-        settings: Settings,
+        campaign: Campaign,
         state: Mapping[str, Any],
         reference: Callable[[str], str | None],
     ) -> None:
-        self._settings = settings
+        self._campaign = campaign
         self._state = read_only(state)
         self._reference = reference
         self._apps: dict[CaseFile, App] = {}
@@ -41,9 +41,10 @@ class TrialMaker:
         app = self._apps.get(home)
         if app is None:
             app = self._apps[home] = self._app(home.ihook)
-        return Trial(item.execution, app, engine, item.position)
+        return Trial(item.execution, app, engine, item.position, self._campaign.worst_case(item.execution))
 
     def _app(self, hook: Any) -> App:
+        campaign = self._campaign
         return App(
             run_case=lambda case, ctx: hook.pytest_hillclimb_run_case(case=case, ctx=ctx),
             grade_case=lambda case, run, ref, ctx: hook.pytest_hillclimb_grade_case(
@@ -53,6 +54,9 @@ class TrialMaker:
             grade_is_async=hooks.grader_is_async(hook),
             reference=self._reference,
             signal=hooks.signal,
-            settings=self._settings,
+            settings=campaign.settings,
             state=self._state,
+            prices=campaign.prices,
+            redactor=campaign.redactor,
+            required_env=campaign.manifest.required_env if campaign.manifest is not None else frozenset(),
         )

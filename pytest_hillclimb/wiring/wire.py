@@ -18,6 +18,7 @@ from pytest_hillclimb.catalog import CatalogEntry
 from pytest_hillclimb.catalog.fields import case_of
 from pytest_hillclimb.engine.outcome import Kind, Outcome
 from pytest_hillclimb.errors import BadValueError, HillclimbError
+from pytest_hillclimb.model.candidate import Manifest
 from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.jsonable import plain
 from pytest_hillclimb.model.settings import Settings
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 VARIANT_PATH = "@hillclimb-variant@"
 """Stands for the path of the variant in a worker's reports: only the controller knows where that is."""
 
-_LISTS = ("case",)
+_TUPLES = ("case", "candidate")
+_PATHS = ("flow_base", "candidates")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,9 @@ class WorkerPlan:
     earlier: Sequence[Outcome]
     references: Mapping[str, str | None]
     broken_references: Mapping[str, str]
+    manifest: Manifest | None
+    price_lines: Sequence[str]
+    redact: Sequence[str]
 
 
 def plan_of(config: pytest.Config, activation: Activation, loaded: LoadedCases, run: EvalRun) -> WorkerPlan:
@@ -60,11 +65,11 @@ def plan_of(config: pytest.Config, activation: Activation, loaded: LoadedCases, 
     broken: dict[str, str] = {}
     to_run = [e for e in loaded.executions if e.key not in run.recorded.rows]
     if not run.settings.is_baseline:
-        for safe_id in {execution.case.safe_id for execution in to_run}:
+        for prompt_id in {execution.prompt_id for execution in to_run}:
             try:
-                references[safe_id] = run.reference(safe_id)
+                references[prompt_id] = run.reference(prompt_id)
             except HillclimbError as error:
-                broken[safe_id] = error.message
+                broken[prompt_id] = error.message
     earlier = [outcome for e in loaded.executions if (outcome := run.earlier_outcome(e)) is not None]
     return WorkerPlan(
         settings=run.settings,
@@ -80,6 +85,9 @@ def plan_of(config: pytest.Config, activation: Activation, loaded: LoadedCases, 
         earlier=earlier,
         references=references,
         broken_references=broken,
+        manifest=loaded.manifest,
+        price_lines=run.campaign.price_lines,
+        redact=run.campaign.redact,
     )
 
 
@@ -90,7 +98,9 @@ def encode_plan(plan: WorkerPlan) -> str:
     data = {name: getattr(plan, name) for name in ("rootdir", "eval_root", "arguments", "python_path")}
     data |= {"state": dict(plan.state), "files": files, "in_memory": in_memory}
     data |= {"references": dict(plan.references), "broken_references": dict(plan.broken_references)}
-    data["settings"] = {**asdict(plan.settings), "flow_base": str(plan.settings.flow_base)}
+    data |= {"price_lines": list(plan.price_lines), "redact": list(plan.redact)}
+    data["manifest"] = plan.manifest.model_dump(mode="json") if plan.manifest is not None else None
+    data["settings"] = {k: str(v) if isinstance(v, Path) else v for k, v in asdict(plan.settings).items()}
     data["earlier"] = [_outcome_data(outcome) for outcome in plan.earlier]
     return json.dumps(data)
 
@@ -99,15 +109,23 @@ def decode_plan(text: str) -> WorkerPlan:
     """Return the plan that :func:`encode_plan` wrote."""
     data = json.loads(text)
     settings = data.pop("settings")
-    settings["flow_base"] = Path(settings["flow_base"])
-    for name in _LISTS:
+    for name in _PATHS:
+        settings[name] = Path(settings[name]) if settings[name] is not None else None
+    for name in _TUPLES:
         settings[name] = tuple(settings[name])
+    manifest = data.pop("manifest")
     files = [
         (path, [CatalogEntry(case_of(case), source, position) for case, source, position in entries])
         for path, entries in data.pop("files")
     ]
     earlier = [_outcome(given) for given in data.pop("earlier")]
-    return WorkerPlan(settings=Settings(**settings), files=files, earlier=earlier, **data)
+    return WorkerPlan(
+        settings=Settings(**settings),
+        files=files,
+        earlier=earlier,
+        manifest=Manifest.model_validate(manifest) if manifest is not None else None,
+        **data,
+    )
 
 
 def encode_outcome(outcome: Outcome) -> str:

@@ -24,6 +24,7 @@ from pytest_hillclimb.errors import HillclimbError
 from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.schedule.plan import Execution
+from pytest_hillclimb.wiring.campaign import Campaign
 from pytest_hillclimb.wiring.cases import arrange
 from pytest_hillclimb.wiring.collect import LOADED, RUN_ITEM, Collection, TrialItem
 from pytest_hillclimb.wiring.hooks import load_cases
@@ -34,6 +35,9 @@ from pytest_hillclimb.wiring.wire import VARIANT_PATH, WorkerPlan, case_fields, 
 
 INPUT = "hillclimb"
 """Key of the plan in ``workerinput``, and of outcomes without a report in ``workeroutput``."""
+
+SHARE = "hillclimb_share"
+"""Key of this worker's share of the cost ceiling, in USD, in ``workerinput``."""
 
 _GRACE_S = 3.0
 _LOOK_EVERY_S = 0.5
@@ -51,9 +55,11 @@ class WorkerSession:
         self._late: list[Outcome] = []
         self._stop_reason: str | None = None
         self._routing = OutputRouting(config)
-        self._engine = Engine(1, on_end=self._on_end, warn=lambda _: None)
-        self._maker = TrialMaker(self._plan.settings, self._plan.state, self._reference)
-        self._presenter = Presenter(config, self._plan.settings, config.invocation_params.dir / VARIANT_PATH)
+        self._campaign = _campaign(self._plan)
+        ledger = self._campaign.ledger(config.workerinput.get(SHARE))  # type: ignore[attr-defined]
+        self._engine = Engine(1, on_end=self._on_end, warn=lambda _: None, ledger=ledger)
+        self._maker = TrialMaker(self._campaign, self._plan.state, self._reference)
+        self._presenter = Presenter(config, self._campaign, config.invocation_params.dir / VARIANT_PATH)
         # What pytest-xdist talks to the controller with is a plugin without a name.
         self._home: Any = next(p for p in config.pluginmanager.get_plugins() if hasattr(p, "sendevent"))
         self._of_hooks: dict[str, Case] | None = None
@@ -69,7 +75,7 @@ class WorkerSession:
         if all(Path(argument.split("::", 1)[0]).exists() for argument in arguments):
             config.args[:] = arguments
         files = [(_path_here(config, given, path), entries) for path, entries in given.files]
-        config.stash[LOADED] = loaded = arrange(files, given.settings)
+        config.stash[LOADED] = loaded = arrange(files, given.settings, given.manifest)
         config.stash[RUN_ITEM] = self.run
         names = {_path_here(config, given, path): path for path, _ in given.files}
         for part in (Collection(given.settings, loaded, names), Reporting(sends_home=True)):
@@ -110,6 +116,8 @@ class WorkerSession:
             self._stop_reason = "the controller is gone"
         if self._stop_reason is not None:
             pytest.skip(f"not run: {one_line(self._stop_reason)}")
+        if (refusal := self._campaign.refusal(item.execution.candidate)) is not None:
+            pytest.skip(refusal)
         item.execution = self._whole(item.execution)
         trial = item.trial = item.trial or self._maker.make(item, self._engine)
         self._awaited = trial
@@ -166,10 +174,14 @@ class WorkerSession:
                 self._late.append(outcome)  # its item was interrupted, so there will be no report
             self._ended.notify_all()
 
-    def _reference(self, safe_id: str) -> str | None:
-        if safe_id in self._plan.broken_references:
-            raise HillclimbError(self._plan.broken_references[safe_id])
-        return self._plan.references.get(safe_id)
+    def _reference(self, prompt_id: str) -> str | None:
+        if prompt_id in self._plan.broken_references:
+            raise HillclimbError(self._plan.broken_references[prompt_id])
+        return self._plan.references.get(prompt_id)
+
+
+def _campaign(plan: WorkerPlan) -> Campaign:
+    return Campaign(plan.settings, plan.state, price_lines=plan.price_lines, redact=plan.redact, manifest=plan.manifest)
 
 
 def _here(config: pytest.Config, given: WorkerPlan, argument: str) -> str:

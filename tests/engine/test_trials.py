@@ -47,6 +47,11 @@ class Flaky(InfrastructureError):
         self.__dict__.update(fields)
 
 
+def lost(stage: str) -> dict[str, str]:
+    """What the history says of a Flaky try."""
+    return {"stage": stage, "failure_class": "infrastructure", "code": "sandbox_lost", "error": "the sandbox is gone"}
+
+
 def answer(case: Case, ctx: Context) -> object:
     return ANSWER
 
@@ -874,6 +879,7 @@ def test_retries_of_app_and_judge_are_counted_apart_and_their_spend_is_kept(lab:
         "retries": 1,
         "judge_retries": 1,
         "retry_usage": [{"input_tokens": 7, "model": "m-1"}, {"output_tokens": 3, "judge_model": "j-1"}],
+        "attempts": [lost("app"), lost("judge")],
     }
     assert (len(lab_.runs), len(lab_.grades)) == (2, 2)
     assert spent(outcome).tokens == {"input_tokens": 17, "output_tokens": 2}
@@ -991,7 +997,8 @@ def test_another_try_that_is_in_flight_when_the_engine_stops_is_scored(
     lab_.engine.stop()
     go_on.set()
     lab_.wait([trial])
-    assert scored(outcome_of(trial))["meta"] == {"retries" if stage == "app" else "judge_retries": 1}
+    counts = {"retries" if stage == "app" else "judge_retries": 1}
+    assert scored(outcome_of(trial))["meta"] == {**counts, "attempts": [lost("app" if stage == "app" else "judge")]}
 
 
 # --- further numbers --------------------------------------------------------------------------------------------------

@@ -36,13 +36,13 @@ def results(
     perf: dict[str, Any] | None = None,
     meta: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    return results_row(case, 2, run, graded, latency_s=0.125, perf=perf or {}, meta=meta or {})
+    return results_row(case, (case.safe_id, 2), run, graded, latency_s=0.125, perf=perf or {}, meta=meta or {})
 
 
 def errors(case: Case = FULL_CASE, billed: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
     return errors_row(
         case,
-        2,
+        (case.safe_id, 2),
         failure_class="timeout",
         error="exceeded",
         retries=0,

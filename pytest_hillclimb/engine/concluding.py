@@ -1,0 +1,132 @@
+"""Concluding a trial: from what was measured, or from what kept it from being measured, to its one outcome."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import monotonic, time
+from typing import Any
+
+from pytest_hillclimb.engine.account import APP, JUDGE, Account
+from pytest_hillclimb.engine.app import App
+from pytest_hillclimb.engine.attempts import Attempts
+from pytest_hillclimb.engine.chain import error_place, error_text
+from pytest_hillclimb.engine.classify import Failure, classify
+from pytest_hillclimb.engine.ends import Fenced
+from pytest_hillclimb.engine.limits import Limits, exceeded
+from pytest_hillclimb.engine.outcome import Kind, Outcome, Signal
+from pytest_hillclimb.errors import BadValueError
+from pytest_hillclimb.model.grade import Graded
+from pytest_hillclimb.model.rows import Row
+from pytest_hillclimb.model.run import Run
+from pytest_hillclimb.schedule.plan import Execution
+
+_NAMING = frozenset({"prompt_id", "original_id", "case_id", "candidate_id", "slot_id", "execution_id"})
+"""Keys whose values name an execution: a row whose name was blotted out could not be found again."""
+
+
+class Conclusion:
+    """Makes the outcome of one trial, with everything in it redacted.
+
+    :param reserved: USD that a campaign's ledger has set aside for the trial
+    """
+
+    def __init__(
+        self, execution: Execution, app: App, limits: Limits, account: Account, attempts: Attempts, reserved: float
+    ) -> None:
+        self._started = self._started_wall = 0.0
+        self._execution = execution
+        self._app = app
+        self._limits = limits
+        self._account = account
+        self._attempts = attempts
+        self._reserved = reserved
+
+    def begin(self) -> None:
+        """Note that the trial has been started."""
+        self._started, self._started_wall = monotonic(), time()
+
+    def scored(self, run: Run, graded: Graded, latency: float) -> Outcome:
+        """Return the outcome of a trial that was graded; *latency* is in seconds."""
+        perf, flaw = self._perf(run)
+        candidate = self._execution.candidate
+        over = exceeded(candidate.budget, run, self._app.prices, candidate.model) if candidate is not None else []
+        if over:
+            graded = replace(graded, passed=False)
+        row = self._account.results_row(run, graded, latency_s=latency, perf=perf, over_budget=over)
+        if flaw:
+            row["meta"] = {**row.get("meta", {}), "perf_error": flaw}
+        return self._outcome(
+            Kind.SCORED,
+            row,
+            passed=graded.passed,
+            transcript=run.transcript,
+            has_trace=run.transcript is not None,
+            output=run.output,
+            attachments=self._attempts.artifacts(),
+        )
+
+    def unmeasured(self, error: BaseException, stage: str) -> Outcome:
+        """Return the outcome of a trial that *error* ended in *stage*."""
+        signal = self._app.signal(error)
+        if signal is not None:
+            return self._signalled(error, signal, stage)
+        failure = _failure(error, stage)
+        return self._outcome(
+            Kind.FAILED,
+            self._errors_row(error, failure, stage),
+            attachments=self._attempts.artifacts(),
+            place=error_place(error),
+            stops_run=failure.stops_run,
+        )
+
+    def not_run(self, reason: str) -> Outcome:
+        """Return the outcome of a trial that was never started."""
+        return self._outcome(Kind.SKIPPED, None, reason=reason, duration=0.0, withheld=True)
+
+    def _perf(self, run: Run) -> tuple[dict[str, Any], str | None]:
+        """Return the user's extra numbers, or what kept them away: a paid grade is not lost to them."""
+        try:
+            return self._app.perf_numbers(self._execution.case, run), None
+        except Fenced:
+            raise
+        except BaseException as error:
+            return {}, error_text(error)
+
+    def _signalled(self, error: BaseException, signal: Signal, stage: str) -> Outcome:
+        row = self._errors_row(error, Failure("error"), stage) if self._account.paid else None
+        return self._outcome(signal.kind, row, reason=signal.reason, returncode=signal.returncode)
+
+    def _errors_row(self, error: BaseException, failure: Failure, stage: str) -> Row:
+        return self._account.errors_row(error, failure, stage, latency_s=monotonic() - self._started)
+
+    def _outcome(self, kind: Kind, row: Row | None, **more: Any) -> Outcome:
+        clean = self._app.redactor.data
+        more = {name: value if name == "attachments" else clean(value) for name, value in more.items()}
+        return Outcome(
+            key=self._execution.key,
+            label=self._execution.label,
+            file_stem=self._execution.file_stem,
+            kind=kind,
+            row=clean(row, keep=_NAMING),
+            started=self._started_wall,
+            charged=self._charged(row, kind),
+            **{"duration": monotonic() - self._started, **more},
+        )
+
+    def _charged(self, row: Row | None, kind: Kind) -> float:
+        """Return the USD that a campaign is charged: the known cost, or what was reserved when not all is known."""
+        if not self._reserved:
+            return 0.0
+        if row is None:
+            return 0.0 if kind is Kind.SKIPPED else self._reserved
+        cost = self._app.prices.row_cost(row, self._limits.model)
+        known = (cost.app or 0.0) + (cost.judge or 0.0)
+        unmetered = kind is Kind.SCORED and cost.app is None
+        all_known = not (cost.unpriced or self._account.unknown_spend or unmetered)
+        return known if all_known else max(known, self._reserved)
+
+
+def _failure(error: BaseException, stage: str) -> Failure:
+    if stage == APP:
+        return classify(error, "invalid_output" if isinstance(error, BadValueError) else "error")
+    return classify(error, "grader_error" if stage == JUDGE else "error")
