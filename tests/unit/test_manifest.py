@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from matrix_files import GOLDEN, nightly, read, refusal
 
 from pytest_hillclimb.errors import ManifestError
@@ -93,6 +95,7 @@ def test_a_manifest_travels_to_other_processes() -> None:
         ),
         ("id: [], model: m", "candidate 1: id must be a letter"),
         ("id: a, model: m, slot_id: t", "candidate 'a': slot_id is 't', but the candidate is listed in slot 's'"),
+        ('id: a, model: "\\ud800"', "candidate 'a': model must be the name of a model, got '\\ud800'"),
         ("id: a, model: m, tier: {}", "candidate 'a': tier must be a text, got a mapping without members"),
         ("id: a, model: m, settings: [1]", "candidate 'a': settings must be a mapping, got a list"),
         (
@@ -287,3 +290,38 @@ def refusal_of_what_is_there(path: Path) -> str:
     with pytest.raises(ManifestError) as caught:
         read_manifest(path, path.name)
     return caught.value.message
+
+
+KEYS = [
+    "slots",
+    "schedule",
+    "id",
+    "candidates",
+    "model",
+    "settings",
+    "budget",
+    "max_cost_usd",
+    "repeats",
+    "a\x1b\n",
+    "",
+]
+scalars = st.none() | st.booleans() | st.integers(-2, 10**20) | st.floats() | st.text(max_size=5)
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(st.fixed_dictionaries({}, optional={"slots": st.lists(values, max_size=2), "schedule": values, "x\x1b": values}))
+def test_whatever_a_file_holds_it_is_a_manifest_or_refused_in_one_line(
+    tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    try:
+        found: Any = read_manifest(path, "any.json")
+    except ManifestError as error:
+        found = error.message
+    assert found.startswith("any.json: ") and found.isprintable() if isinstance(found, str) else found.candidates
