@@ -23,8 +23,17 @@ DEFAULTS = {
     "plan": False,
     "fresh": False,
     "fail_on": "grade",
+    "candidates": None,
+    "candidate": (),
     "case": (),
     "limit": None,
+    "schedule": "full",
+    "rotation": None,
+    "seed": "hillclimb-v1",
+    "require_qualified": False,
+    "max_cost": None,
+    "trial_cost": None,
+    "lane": "main",
 }
 INI_KEYS = {
     "hillclimb_flow",
@@ -34,6 +43,17 @@ INI_KEYS = {
     "hillclimb_concurrency",
     "hillclimb_timeout",
     "hillclimb_fail_on",
+    "hillclimb_candidates",
+    "hillclimb_schedule",
+    "hillclimb_rotation",
+    "hillclimb_seed",
+    "hillclimb_require_qualified",
+    "hillclimb_max_cost",
+    "hillclimb_trial_cost",
+    "hillclimb_lane",
+    "hillclimb_prices",
+    "hillclimb_redact",
+    "hillclimb_max_trace_bytes",
     "hillclimb_enabled",
     "hillclimb_paths",
     "hillclimb_catalogs",
@@ -64,8 +84,10 @@ def parser() -> Parser:
     return parser
 
 
-def resolved(parser: Parser, line: str = "", ini: Mapping[str, str] | None = None) -> Mapping[str, Any]:
-    return resolve(parser.parse_args(line.split()), (ini or {}).get, "pytest.ini")
+def resolved(
+    parser: Parser, line: str = "", ini: Mapping[str, str] | None = None, environ: Mapping[str, str] | None = None
+) -> Mapping[str, Any]:
+    return resolve(parser.parse_args(line.split()), (ini or {}).get, "pytest.ini", environ or {})
 
 
 def test_without_any_setting_every_option_has_its_documented_default(parser: Parser) -> None:
@@ -188,3 +210,33 @@ def test_options_that_were_typed_are_listed_by_flag(parser: Parser) -> None:
 
 def option(name: str) -> Any:
     return next(o for o in OPTIONS if o.name == name)
+
+
+@pytest.mark.parametrize(
+    ("line", "environ", "ini", "usd"),
+    [
+        ("", {}, {}, None),
+        ("", {}, {"hillclimb_max_cost": "3"}, 3.0),
+        ("", {"HILLCLIMB_MAX_COST_USD": "2"}, {"hillclimb_max_cost": "3"}, 2.0),
+        ("--hillclimb-max-cost 1", {"HILLCLIMB_MAX_COST_USD": "2"}, {"hillclimb_max_cost": "3"}, 1.0),
+    ],
+)
+def test_a_ceiling_comes_from_the_command_line_else_the_environment_else_the_ini_file(
+    parser: Parser, line: str, environ: dict[str, str], ini: dict[str, str], usd: float | None
+) -> None:
+    assert resolved(parser, line, ini, environ)["max_cost"] == usd
+
+
+def test_a_bad_ceiling_in_the_environment_names_the_variable(parser: Parser) -> None:
+    with pytest.raises(OptionError, match="HILLCLIMB_MAX_COST_USD: expected US dollars"):
+        resolved(parser, environ={"HILLCLIMB_MAX_COST_USD": ""})
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("1", True), ("no", False), ("False", False)])
+def test_a_flag_may_have_an_ini_key(parser: Parser, text: str, value: bool) -> None:
+    assert resolved(parser, ini={"hillclimb_require_qualified": text})["require_qualified"] is value
+
+
+def test_a_flag_in_the_ini_file_is_true_or_false(parser: Parser) -> None:
+    with pytest.raises(OptionError, match="hillclimb_require_qualified in pytest.ini: expected true or false"):
+        resolved(parser, ini={"hillclimb_require_qualified": "maybe"})
