@@ -6,7 +6,6 @@ import asyncio
 import math
 from contextlib import suppress
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import anthropic
 
@@ -28,7 +27,8 @@ _OPEN = {
     "pause_turn": "the model has paused its turn (pause_turn) and waits to go on",
 }
 
-_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, anthropic.AsyncAnthropic] = WeakKeyDictionary()
+_clients: dict[asyncio.AbstractEventLoop, anthropic.AsyncAnthropic] = {}
+"""Kept for good, also after their loops: the SDK closes a client that is collected on whatever loop then runs."""
 
 
 class Dialogue:
@@ -99,9 +99,9 @@ class Dialogue:
         client = self._client.beta if "betas" in request else self._client
         if not self._streams:
             message = await client.messages.create(**request)
-            return Answer.of_json(message.to_dict(mode="json"))
+            return Answer.of_json(message.to_dict(mode="json", warnings=False))
         async with await client.messages.create(**request, stream=True) as stream:
-            return Answer.of_events([event.to_dict(mode="json") async for event in stream])
+            return Answer.of_events([event.to_dict(mode="json", warnings=False) async for event in stream])
 
     def _request_timeout(self) -> anthropic.Timeout:
         """Return the timeouts of the client, none longer than the trial lasts."""

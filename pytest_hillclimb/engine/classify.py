@@ -23,6 +23,8 @@ _TOO_LONG = re.compile(
 )
 _CREDIT = re.compile(r"credit balance is too low|insufficient.?quota|exceeded your current quota", re.IGNORECASE)
 _MODEL = re.compile(r"model", re.IGNORECASE)
+_NO_CREDENTIALS = re.compile(r"Could not resolve authentication method")
+"""How the anthropic SDK says, in a TypeError, that it was given no key."""
 _SDK_MODULES = frozenset(["anthropic", "openai", "litellm", "mistralai", "cohere", "groq", "together", "google"])
 _CONNECTION_CLASSES = re.compile(
     r"(API)?(Connection|Connect|Timeout|ReadTimeout|ConnectTimeout|WriteTimeout|PoolTimeout|Transport|Network|Read|Write"
@@ -140,7 +142,7 @@ class _Signs:
             headers=_first(attribute(e, "response", "headers") for e in chain),
             messages=messages,
             said_by_server=tuple(error_text(e) for e in chain if _module(e) in _SDK_MODULES or _error_type(e)),
-            from_sdk=any(_module(e) in _SDK_MODULES for e in chain),
+            from_sdk=any(_module(e) in _SDK_MODULES or _NO_CREDENTIALS.search(error_text(e)) for e in chain),
             connection=any(_is_connection(e) for e in chain),
         )
 
@@ -204,6 +206,8 @@ def _finer_class(signs: _Signs) -> str | None:
     kind, status = signs.kind, signs.status
     if signs.server_says(_CREDIT):
         return "billing"
+    if signs.says(_NO_CREDENTIALS):
+        return "authentication"
     if (kind in _BY_TYPE or "overloaded" in (kind or "")) and not (kind == "api_error" and status in _BY_STATUS):
         return _BY_TYPE.get(kind or "", "overloaded")
     if status == 404 and (kind == "not_found_error" or signs.from_sdk) and signs.server_says(_MODEL):

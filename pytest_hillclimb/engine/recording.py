@@ -142,6 +142,7 @@ class Recording:
         An author who makes several runs and returns one of them gets the sums of all.
 
         :raises ServedAnother: when calls that asked for the same model were answered by different ones
+        :raises BadValueError: when an answer held what a row cannot hold
         """
         answered = self._answered()
         if not answered:
@@ -158,15 +159,15 @@ class Recording:
         given = self._given(run)
         if "transcript" not in given:
             found["transcript"] = merged(call.spoken(self._attach) for call, _ in answered) or None
-        return run.model_copy(update={k: v for k, v in found.items() if v is not None and k not in given})
+        missing = {key: value for key, value in found.items() if value is not None and key not in given}
+        return run.model_copy(update=plain(missing, "run"))
 
     def _given(self, run: Run) -> set[str]:
         """Return the keys that the run's author gave, not taken over from one of the runs made of these calls."""
         with self._lock:
-            origin = next((made for made in self._runs if run.usage is not None and made.usage == run.usage), None)
-        if origin is None:
-            return set(run.model_fields_set)
-        taken = {key for key in _SUMS if plain(getattr(run, key), key) == plain(getattr(origin, key), key)}
+            origins = [made for made in self._runs if run.usage is not None and made.usage == run.usage]
+        own = {key: plain(getattr(run, key), key) for key in _SUMS} if origins else {}
+        taken = {key for key, value in own.items() if any(plain(getattr(o, key), key) == value for o in origins)}
         return run.model_fields_set - taken
 
     def _answered(self) -> list[tuple[Call, Exchange]]:
