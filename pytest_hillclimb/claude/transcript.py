@@ -122,7 +122,8 @@ class _Building:
         self._attachments: list[Attachment] = []
 
     def add_text(self, text: str) -> None:
-        self._text.append(text)
+        if text:
+            self._text.append(text)
 
     def add_thinking(self, text: str) -> None:
         if self._text:
