@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pytest_hillclimb import Case, Context, Run
+    from pytest_hillclimb.chaos.fault import Fault
 
 MAIN_HOOKS = ("pytest_hillclimb_run_case", "pytest_hillclimb_grade_case")
+CHAOS_HOOKS = ("pytest_hillclimb_run_case", "pytest_hillclimb_inject_fault", "pytest_hillclimb_check_invariant")
 
 
 @pytest.hookspec
@@ -58,3 +60,40 @@ def pytest_hillclimb_grade_case(case: Case, run: Run, ref: str | None, ctx: Cont
 @pytest.hookspec
 def pytest_hillclimb_perf(case: Case, run: Run) -> Mapping[str, Any] | None:
     """Return further numbers for the row, such as ``{"cost_usd": 0.002}``. Optional; every implementation counts."""
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_hillclimb_expected_answer(case: Case) -> Any:
+    """Return the answer that the grader must pass, for ``--hillclimb-oracle``; optional.
+
+    Needed where ``case.expected`` is not itself an answer. None says that there is none, and skips the case. ::
+
+        def pytest_hillclimb_expected_answer(case):
+            return f"Your order arrives on {case.expected['date']}."
+    """
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_hillclimb_inject_fault(fault: Fault, ctx: Context) -> Any:
+    """Make the harness ready to fail, in the chaos lane; called before ``run_case`` of each attempt.
+
+    Return anything but None, such as the id of what was armed; None says that the harness does not support the fault,
+    and skips the scenario. Whoever sees the fault take effect, here or in ``run_case``, calls ``ctx.fault.fire(id)``
+    with the id of what shows it. A fault that did not fire, or left no evidence, is never a pass. ::
+
+        def pytest_hillclimb_inject_fault(fault, ctx):
+            if fault.kind == "restart":
+                return my_harness.kill_at(fault.phase, on_kill=lambda pid: fault.fire(f"pid-{pid}"))
+    """
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_hillclimb_check_invariant(fault: Fault, run: Run, ctx: Context) -> Mapping[str, bool] | None:
+    """Return the checks of a scenario's invariant after its fault has fired, as ``{check: bool}``.
+
+    All must be True for the scenario to pass. ``fault.invariant`` says in words what must hold. ::
+
+        def pytest_hillclimb_check_invariant(fault, run, ctx):
+            if fault.kind == "restart":
+                return {"one final record": len(my_harness.final_records()) == 1}
+    """

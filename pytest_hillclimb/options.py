@@ -20,6 +20,7 @@ MAX_TIMEOUT_S = 2147483  # seconds in 2**31 - 1 milliseconds, the limit of the f
 
 MAX_REPS = 10_000
 DEFAULT_SEED = "hillclimb-v1"
+TRACE_CAP = "hillclimb_max_trace_bytes"
 MAX_COST_ENV = "HILLCLIMB_MAX_COST_USD"
 
 _INTEGER = re.compile(r"\+?[0-9]+")
@@ -187,6 +188,14 @@ OPTIONS: tuple[Option, ...] = (
         parse=_one_of("main", "chaos"),
         default="main",
     ),
+    Option("null", "Check the grader: give it empty answers, which it must fail.", kind="flag", ini=False),
+    Option("oracle", "Check the grader: give it the expected answers, which it must pass.", kind="flag", ini=False),
+    Option(
+        "canary",
+        "Run the first N executions alone, and the others only if all of these could be measured.",
+        "N",
+        parse=_count,
+    ),
 )
 APPROVE = "--hillclimb-approve-harness"
 
@@ -218,7 +227,7 @@ def register(parser: _Parser) -> None:
         "hillclimb_prices", "Prices of models, lines of 'MODEL in=USD out=USD' per million tokens.", type="linelist"
     )
     parser.addini("hillclimb_redact", "Further patterns of secrets, one regular expression a line.", type="linelist")
-    parser.addini("hillclimb_max_trace_bytes", "Cap of one stored transcript (default: 64 MiB).", default=None)
+    parser.addini(TRACE_CAP, "Cap of one stored transcript in bytes (default: 64 MiB).", type="string", default=None)
     parser.addini("hillclimb_catalogs", "File names of catalogs.", type="args", default=list(DEFAULT_CATALOGS))
 
 

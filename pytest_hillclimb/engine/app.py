@@ -29,10 +29,6 @@ from pytest_hillclimb.schedule.plan import Execution
 MAX_ATTACHED_BYTES = 16 * 1024 * 1024
 
 
-def _no_fault(execution: Execution, stage: str, attempt: int) -> None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class App:
     """The user's functions as the engine calls them.
@@ -55,8 +51,6 @@ class App:
     redactor: Redactor = field(default_factory=Redactor)
     required_env: frozenset[str] = frozenset()
     """The environment variables that any candidate of the run requires."""
-    fault: Callable[[Execution, str, int], Any] = _no_fault
-    """Returns the fault for an attempt of a stage (``app`` or ``judge``), counted from 1."""
 
     def perf_numbers(self, case: Case, run: Run) -> dict[str, Any]:
         """Return what the perf functions add to a row.

@@ -30,13 +30,11 @@ class Attempts:
 
     def begin(self, stage: str) -> Context:
         """Return the context of a new attempt of *stage*."""
-        number = len(self._contexts[stage]) + 1
         context = Context(
             execution=self._execution,
             app=self._app,
-            attempt=number,
+            attempt=len(self._contexts[stage]) + 1,
             deadline=self._deadline,
-            fault=self._app.fault(self._execution, stage, number),
             attached_before=0 if stage == APP else sum(map(len, self.artifacts().values())),
         )
         self._contexts[stage].append(context)

@@ -100,8 +100,8 @@ class Engine:
             self._supply.need(trial)
             self._man_lanes()
 
-    def allow(self, until: int) -> None:
-        """Start no queued trial whose position is *until* or later."""
+    def allow(self, until: int | None) -> None:
+        """Start no queued trial whose position is *until* or later; None lifts that."""
         with self._changed:
             self._supply.allow(until)
             self._man_lanes()

@@ -85,5 +85,10 @@ class Outcome:
         return f"{self.failure_class}: {self.row['error']}" if self.stops_run and self.row is not None else None
 
     def is_red(self, fail_on: str) -> bool:
-        """Return whether the outcome turns its item red under ``--hillclimb-fail-on``."""
-        return self.kind is Kind.FAILED or (self.passed is False and fail_on == "grade")
+        """Return whether the outcome turns its item red.
+
+        :param fail_on: ``grade``, ``error``, or ``pass`` in a check of the grader, which an empty answer must not pass
+        """
+        if self.kind is Kind.FAILED:
+            return True
+        return (self.passed is False and fail_on == "grade") or (self.passed is True and fail_on == "pass")

@@ -45,8 +45,8 @@ class Supply:
             trial.queued = False
         self._urgent.append(trial)
 
-    def allow(self, until: int) -> None:
-        """Hand out no queued trial whose position is *until* or later."""
+    def allow(self, until: int | None) -> None:
+        """Hand out no queued trial whose position is *until* or later; None lifts that."""
         self._until = until
 
     def hold(self) -> None:

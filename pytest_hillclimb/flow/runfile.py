@@ -15,7 +15,7 @@ from typing import Any
 
 from pytest_hillclimb.errors import RefusedError
 from pytest_hillclimb.flow import document
-from pytest_hillclimb.flow.layout import RUN, SUMMARY
+from pytest_hillclimb.flow.layout import ERRORS, RESULTS, RUN, SUMMARY
 from pytest_hillclimb.flow.safe import SafeDir, refused
 
 
@@ -59,6 +59,20 @@ def write_run(directory: SafeDir, facts: Mapping[str, Any]) -> None:
         new["candidates"] = {**old["candidates"], **facts["candidates"]}
     if new != old:
         _write(directory, RUN, new)
+
+
+def clear_probe(directory: SafeDir, lane: str) -> None:
+    """Empty the rows of an earlier check of the grader: each check is made anew.
+
+    :param lane: the lane of the check, which ``run.json`` names
+    :raises RefusedError: if the rows are not of that lane, or cannot be emptied
+    """
+    filled = [name for name in (RESULTS, ERRORS) if (status := directory.check(name)) is not None and status.st_size]
+    if filled and _read(directory, RUN).get("lane") != lane:
+        raise RefusedError(f"{directory.path_of(filled[0])} holds rows that are no {lane} check; move it away first")
+    for name in filled:
+        with refused(f"cannot empty {directory.path_of(name)}"):
+            directory.overwrite(name, b"")
 
 
 def add_summary(directory: SafeDir, header: Mapping[str, Any]) -> str | None:

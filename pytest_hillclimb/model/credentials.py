@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
 
 # Words of a name, between underscores. A plural that counts (MAX_TOKENS) is none of them.
 _SEGMENTS = (
@@ -53,3 +53,8 @@ def environment_for(
         for name, value in environ.items()
         if name in own or not (name in others or is_credential_name(name))
     }
+
+
+def drop_credentials(environ: MutableMapping[str, str]) -> dict[str, str]:
+    """Remove from *environ* what looks like a credential by its name, and return it."""
+    return {name: environ.pop(name) for name in list(environ) if is_credential_name(name)}

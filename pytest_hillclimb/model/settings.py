@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+NULL, ORACLE = "null", "oracle"
+PROBES = (NULL, ORACLE)
+"""The lanes that check the grader, in which the app is not called."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -13,7 +17,7 @@ class Settings:
 
     ``flow_base`` is the directory that a relative ``flow`` starts from; ``timeout`` is in seconds, 0 for no ceiling;
     ``rotation`` is resolved to a number, None where all candidates are active; ``max_cost`` and ``trial_cost`` are in
-    US dollars, None for none.
+    US dollars, None for none; ``lane`` is main, chaos, null or oracle.
     """
 
     flow: str
@@ -38,11 +42,23 @@ class Settings:
     max_cost: float | None = None
     trial_cost: float | None = None
     lane: str = "main"
+    canary: int | None = None
+    max_trace_bytes: int = 64 * 1024 * 1024
 
     @property
     def flow_path(self) -> Path:
         """Where the flow directory is, for showing."""
         return self.flow_base / self.flow
+
+    @property
+    def records(self) -> str:
+        """The flow directory that rows go to, as ``flow``: a sibling of it in any lane but main."""
+        return self.flow if self.lane == "main" else f"{self.flow.rstrip('/')}.{self.lane}"
+
+    @property
+    def records_path(self) -> Path:
+        """Where rows go, for showing."""
+        return self.flow_base / self.records
 
     @property
     def is_baseline(self) -> bool:

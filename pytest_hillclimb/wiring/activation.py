@@ -21,7 +21,8 @@ from pytest_hillclimb import options
 from pytest_hillclimb.errors import OptionError, RefusedError
 from pytest_hillclimb.flow.harness import Harness
 from pytest_hillclimb.flow.roots import conftests_below, outermost_eval_root, search_eval_roots
-from pytest_hillclimb.model.settings import Settings
+from pytest_hillclimb.model.credentials import drop_credentials
+from pytest_hillclimb.model.settings import PROBES, Settings
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.schedule.rotation import rotation_of
 
@@ -64,6 +65,9 @@ def activate(config: pytest.Config, args: list[str]) -> bool:
         _refuse_each(namespace)
         _refuse_hidden_ini(config)
         settings = resolve_settings(config)
+        if settings.lane in PROBES:
+            dropped = drop_credentials(os.environ)  # before anything of the user's is imported
+            config.add_cleanup(lambda: os.environ.update(dropped))
         harness, approving = pass_gate(config, settings, root)
     except RefusedError as error:
         raise usage_error(error) from None
@@ -90,6 +94,7 @@ def resolve_settings(config: pytest.Config) -> Settings:
     ini_name = config.inipath.name if config.inipath else "the ini file"
     values = dict(options.resolve(config.known_args_namespace, config.getini, ini_name, os.environ))
     del values["hillclimb"]
+    _set_lane(values)
     if values["candidates"] is not None:
         values["candidates"] = _base(config, "hillclimb_candidates") / values["candidates"]
         if not values["candidates"].is_file():
@@ -97,7 +102,26 @@ def resolve_settings(config: pytest.Config) -> Settings:
         if values["model"] is not None:
             raise OptionError("--hillclimb-model and --hillclimb-candidates: the manifest names the models; drop one")
     values["rotation"] = _rotation(values["rotation"], balanced=values["schedule"] == "balanced")
+    if cap := config.getini(options.TRACE_CAP):
+        values["max_trace_bytes"] = _bytes(cap, f"{options.TRACE_CAP} in {ini_name}")
     return Settings(flow_base=_base(config, "hillclimb_flow"), **values)
+
+
+def _bytes(text: str, origin: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) > 1):
+        raise OptionError(f"{origin}: expected a number of bytes from 2, got {text!r}")
+    return int(text)
+
+
+def _set_lane(values: dict[str, Any]) -> None:
+    """Make of ``--hillclimb-null`` and ``--hillclimb-oracle`` the lane that they are, with what turns it red."""
+    asked = [lane for lane in ("null", "oracle") if values.pop(lane)]
+    if not asked:
+        return
+    if len(asked) > 1 or values["lane"] != "main":
+        raise OptionError("--hillclimb-null, --hillclimb-oracle and --hillclimb-lane chaos are runs of their own: one")
+    values["lane"] = asked[0]
+    values["fail_on"] = "pass" if asked[0] == "null" else "grade"
 
 
 def _rotation(given: str | None, *, balanced: bool) -> int | None:

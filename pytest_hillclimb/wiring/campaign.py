@@ -16,7 +16,7 @@ from pytest_hillclimb.model.credentials import missing
 from pytest_hillclimb.model.prices import PriceTable, RowCost
 from pytest_hillclimb.model.redaction import Redactor
 from pytest_hillclimb.model.rows import Row
-from pytest_hillclimb.model.settings import Settings
+from pytest_hillclimb.model.settings import PROBES, Settings
 from pytest_hillclimb.report.terminal import plural
 from pytest_hillclimb.schedule.plan import Execution
 from pytest_hillclimb.schedule.worst_case import WorstCase, worst_case, worst_case_total
@@ -66,9 +66,14 @@ class Campaign:
         """The model of each candidate by its id."""
         return {c.id: c.model for c in self.manifest.candidates} if self.manifest is not None else {}
 
+    @property
+    def ceiling(self) -> float | None:
+        """The cost ceiling in USD, None for none: a check of the grader has none, as it calls no app."""
+        return None if self.settings.lane in PROBES else self.settings.max_cost
+
     def refusal(self, candidate: Candidate | None) -> str | None:
         """Return why a candidate is not qualified here, None when it is: names of variables, never values."""
-        if candidate is None:
+        if candidate is None or self.settings.lane in PROBES:
             return None
         if candidate.id not in self._refusals:
             names = ", ".join(missing(candidate.qualification.required_env, os.environ))
@@ -84,7 +89,7 @@ class Campaign:
 
     def worst_case(self, execution: Execution) -> float:
         """Return the USD that an execution may cost, 0 without a ceiling: nothing is reserved then."""
-        if self.settings.max_cost is None:
+        if self.ceiling is None:
             return 0.0
         return worst_case(execution, self.prices, self.settings.trial_cost) or 0.0
 
@@ -94,7 +99,7 @@ class Campaign:
 
     def ledger(self, share: float | None = None) -> Ledger | None:
         """Return the account that holds the ceiling, or this *share* of it; None without a ceiling."""
-        ceiling = share if share is not None else self.settings.max_cost
+        ceiling = share if share is not None else self.ceiling
         return Ledger(ceiling) if ceiling is not None else None
 
     def check(self, executions: Sequence[Execution], workers: int = 1) -> None:
@@ -108,8 +113,8 @@ class Campaign:
         refusals = {reason for e in executions if (reason := self.refusal(e.candidate)) is not None}
         if refusals and self.settings.require_qualified:
             raise OptionError(f"--hillclimb-require-qualified: {'; '.join(sorted(refusals))}")
-        if self.settings.max_cost is not None:
-            self._check_ceiling(executions, self.settings.max_cost, workers)
+        if self.ceiling is not None:
+            self._check_ceiling(executions, self.ceiling, workers)
 
     def _check_ceiling(self, executions: Sequence[Execution], ceiling: float, workers: int) -> None:
         rate, cases = self.settings.trial_cost, {}

@@ -23,6 +23,7 @@ from pytest_hillclimb.schedule.prompt_ids import check_prompt_ids
 from pytest_hillclimb.schedule.selection import select
 from pytest_hillclimb.wiring.activation import Activation
 from pytest_hillclimb.wiring.hooks import load_cases
+from pytest_hillclimb.wiring.lanes import CHAOS, chaos_entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,10 @@ def load(config: pytest.Config, activation: Activation, state: LoopState) -> Loa
 
     :raises RefusedError: for anything that is wrong with a catalog, the splits or the selection
     """
+    if activation.settings.lane == CHAOS:
+        return arrange(
+            [chaos_entries(config, activation.eval_root)], activation.settings, _manifest(config, activation)
+        )
     sources: list[tuple[Path, list[CatalogEntry]]] = []
     norecursedirs = config.getini("norecursedirs")
     for path in catalog_files(activation.eval_root, config.getini("hillclimb_catalogs"), norecursedirs):
@@ -62,13 +67,12 @@ def load(config: pytest.Config, activation: Activation, state: LoopState) -> Loa
         where = _shown(config, activation.eval_root)
         raise CatalogError(f"no cases: {where} has neither a catalog ({names}) nor a pytest_hillclimb_load_cases hook")
     check_cases(entries)
-    settings, manifest = activation.settings, None
-    if settings.candidates is not None:
-        manifest = read_manifest(settings.candidates, _shown(config, settings.candidates))
+    manifest = _manifest(config, activation)
+    if manifest is not None:
         check_prompt_ids(entries, manifest.candidates)
     row_ids = _row_ids(entries, manifest) if manifest is not None else ()
     notes = check_splits(state, entries, row_ids)
-    return arrange(sources, settings, manifest, notes)
+    return arrange(sources, activation.settings, manifest, notes)
 
 
 def arrange(
@@ -99,6 +103,11 @@ def arrange(
         )
         selected = frozenset(execution.key for execution in chosen)
     return LoadedCases(entries, executions, by_file, selected, list(notes), manifest)
+
+
+def _manifest(config: pytest.Config, activation: Activation) -> Manifest | None:
+    path = activation.settings.candidates
+    return read_manifest(path, _shown(config, path)) if path is not None else None
 
 
 def _row_ids(entries: Sequence[CatalogEntry], manifest: Manifest) -> set[str]:

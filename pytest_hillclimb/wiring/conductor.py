@@ -23,6 +23,7 @@ from pytest_hillclimb.errors import RefusedError
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.schedule.plan import Execution, Key
 from pytest_hillclimb.wiring.activation import usage_error
+from pytest_hillclimb.wiring.canary import Canary
 from pytest_hillclimb.wiring.collect import CaseFile, TrialItem
 from pytest_hillclimb.wiring.log import RunLog
 from pytest_hillclimb.wiring.output import OutputRouting
@@ -52,6 +53,8 @@ class Conductor:
         self._routing = OutputRouting(config)
         self._trials: dict[Key, Trial] = {}
         self._opened_until = -1
+        self._canary = Canary(None)
+        self._canary_until = 0
         self._session: pytest.Session | None = None
         self._max_red = _max_failures(config)
         self._reds = 0
@@ -128,7 +131,21 @@ class Conductor:
             ledger=self.ledger,
             pace=self.evals.writer.wait_for_room,
         )
+        self._send_canary(session)
         self._routing.start()
+
+    def _send_canary(self, session: pytest.Session) -> None:
+        """Let nothing be started behind the first executions that are to be run, until these have ended."""
+        items = [item for item in session.items if isinstance(item, TrialItem) and self._may_run_ahead(item)]
+        self._canary = Canary(self.evals.settings.canary, (item.execution.key for item in items))
+        if not self._canary.over:
+            self._canary_until = 1 + max(item.position for item in items if item.execution.key in self._canary)
+            self._allow(None)
+
+    def _allow(self, until: int | None) -> None:
+        """Let queued trials be started up to the position *until*, and no further than the canary lets them."""
+        limits = [limit for limit in (until, None if self._canary.over else self._canary_until) if limit is not None]
+        self._engine().allow(min(limits, default=None))
 
     def _settle(self) -> None:
         """Start nothing more, and give what is in flight a short grace to end and be recorded."""
@@ -161,8 +178,12 @@ class Conductor:
     def _outcome(self, item: TrialItem) -> Outcome:
         engine = self._engine()
         trial = item.trial = self._trial(item)
+        if self._canary_until and item.position >= self._canary_until:
+            self._canary.give_up()  # what is left of it was skipped
+            self._canary_until = 0
+            self._allow(None)
         if self._max_red:
-            engine.allow(item.position + self.evals.settings.concurrency)
+            self._allow(item.position + self.evals.settings.concurrency)
         if self.stop_reason is None:
             engine.need(trial)
             self._open_stretch(item)
@@ -240,8 +261,12 @@ class Conductor:
         if outcome.kind is Kind.EXIT:
             self._exit = outcome
             self._engine().stop()
-        if outcome.stop_reason is not None:
-            self._stop(outcome.stop_reason)
+        reason = outcome.stop_reason or self._canary.judge(outcome)
+        if reason is not None:
+            self._stop(reason)
+        elif self._canary.over and self._canary_until and not self._max_red:
+            self._canary_until = 0
+            self._allow(None)
 
     def _stop(self, reason: str) -> None:
         self._engine().stop()  # first: only then is it settled which trials were started

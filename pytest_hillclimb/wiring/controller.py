@@ -26,6 +26,7 @@ from pytest_hillclimb.report.detail import headline, unmeasured
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.schedule.plan import Execution
 from pytest_hillclimb.wiring.activation import Activation, usage_error
+from pytest_hillclimb.wiring.canary import Canary
 from pytest_hillclimb.wiring.cases import LoadedCases
 from pytest_hillclimb.wiring.failures import TrialRepr
 from pytest_hillclimb.wiring.log import RunLog
@@ -63,6 +64,7 @@ class Controller:
         self._exit: Outcome | None = None
         self._interrupted = False
         self._shares: Shares | None = None
+        self._canary = Canary(None)
         if config.option.maxschedchunk is None:
             # Otherwise a worker goes on to pay for dozens of queued executions after whatever ends the run.
             config.option.maxschedchunk = 1
@@ -75,7 +77,7 @@ class Controller:
         if self._plan is None:
             self._plan = encode_plan(plan_of(self._config, self._activation, self._loaded, self.evals))
         node.workerinput[INPUT] = self._plan
-        if (ceiling := self.evals.settings.max_cost) is not None:
+        if (ceiling := self.evals.campaign.ceiling) is not None:
             self._shares = self._shares or Shares(ceiling, len(node.nodemanager.specs))
             node.workerinput[SHARE] = self._shares.give(node.gateway.id)
 
@@ -113,6 +115,7 @@ class Controller:
             if earlier is not None:
                 log.note(entry.execution.key, earlier)
         run.tally.to_run = sum(run.campaign.refusal(e.execution.candidate) is None for e in log.untried)
+        self._canary = Canary(settings.canary, (entry.execution.key for entry in log.untried))
         print_scope(self._config, run, log)
 
     # --- from the workers ---------------------------------------------------------------------------------------------
@@ -196,8 +199,8 @@ class Controller:
         if outcome.kind is Kind.EXIT:
             self._exit = outcome
             self._stop(outcome.reason)
-        if outcome.stop_reason is not None:
-            self._stop(outcome.stop_reason)
+        if (reason := outcome.stop_reason or self._canary.judge(outcome)) is not None:
+            self._stop(reason)
 
     def _account(self, shares: Shares, outcome: Outcome, node: Any) -> None:
         """Charge a worker's share; one that cannot pay for more gets no more, as long as another one can."""

@@ -33,13 +33,13 @@ def check_names(plugin: object) -> None:
             raise HookError(f"{file_of(plugin)}: there is no hook {name}; did you mean {near[0]}?")
 
 
-def check_present(config: pytest.Config, files: Iterable[Path]) -> None:
-    """Refuse an eval without a way to run or to grade the cases of each of its *files*.
+def check_present(config: pytest.Config, files: Iterable[Path], names: Iterable[str]) -> None:
+    """Refuse an eval that lacks one of the hooks *names* for the cases of one of its *files*.
 
     :raises HookError: naming the hook, and the conftest to put it into
     """
     for path in files:
-        for name in hookspecs.MAIN_HOOKS:
+        for name in names:
             if not any(_reaches(implementation.plugin, path) for implementation in implementations(config, name)):
                 raise HookError(f"no {name}(...) for the cases of {path}: define it in {path.parent / CONFTEST}")
 
@@ -107,10 +107,9 @@ async def _awaited(awaitable: Any) -> Any:
     return await awaitable
 
 
-def grader_is_async(hook: Any) -> bool:
-    """Return whether a grader that *hook*, the relay of a file, reaches is a coroutine function, which is awaited."""
-    graders = hook.pytest_hillclimb_grade_case.get_hookimpls()
-    return any(inspect.iscoroutinefunction(implementation.function) for implementation in graders)
+def is_async(caller: Any) -> bool:
+    """Return whether a hook, as the relay of a file calls it, reaches a coroutine function, which is awaited."""
+    return any(inspect.iscoroutinefunction(implementation.function) for implementation in caller.get_hookimpls())
 
 
 def signal(error: BaseException) -> Signal | None:

@@ -17,8 +17,10 @@ from pytest_hillclimb.flow.layout import FlowDir
 from pytest_hillclimb.flow.recorded import Score
 from pytest_hillclimb.flow.statefile import read_state, record_approval
 from pytest_hillclimb.model.prices import RowCost
+from pytest_hillclimb.model.settings import PROBES
 from pytest_hillclimb.model.state import LoopState
 from pytest_hillclimb.report.candidates import candidate_lines
+from pytest_hillclimb.report.probe import probe_lines
 from pytest_hillclimb.report.summary import (
     cost_lines,
     metric_lines,
@@ -38,6 +40,7 @@ from pytest_hillclimb.wiring.collect import LOADED, RUN_ITEM, Collection, EmptyR
 from pytest_hillclimb.wiring.conductor import Conductor
 from pytest_hillclimb.wiring.controller import Controller
 from pytest_hillclimb.wiring.gate import short
+from pytest_hillclimb.wiring.lanes import hooks_of
 from pytest_hillclimb.wiring.presenting import Reporting
 from pytest_hillclimb.wiring.run import EvalRun
 from pytest_hillclimb.wiring.scope import PlanOnly, typed_id
@@ -81,7 +84,7 @@ class EvalSession:
             with FlowDir(settings.flow_base, settings.flow) as flow:
                 state = LoopState.parse(read_state(flow.find()))
             loaded = load(config, activation, state)
-            hooks.check_present(config, loaded.by_file)
+            hooks.check_present(config, loaded.by_file, hooks_of(settings.lane))
             campaign = Campaign.of(config, settings, state.raw, loaded.manifest)
             run = EvalRun(activation, state, campaign)
             if not config.option.collectonly:
@@ -124,7 +127,7 @@ class EvalSession:
         lines = [
             f"hillclimb: variant {settings.variant}, eval {_relative(config, activation.eval_root)}, "
             f"harness {short(harness.sha)} {state} ({plural(len(harness.files), 'file')}), "
-            f"flow {_relative(config, settings.flow_path)}"
+            f"flow {_relative(config, settings.records_path)}"
         ]
         return [*lines, *(f"hillclimb: note: {one_line(note)}" for note in self._notes(config))]
 
@@ -177,11 +180,13 @@ def _table(owner: Conductor | Controller, config: pytest.Config) -> list[str]:
     lines = outcome_lines(
         tally, recorded=log.earlier, skipped=log.skipped, untried=len(untried), fail_on=run.settings.fail_on
     )
+    if run.settings.lane in PROBES:
+        lines += probe_lines(run.settings.lane, [(e.execution.label, e.outcome) for e in log.entries])
     lines += metric_lines(means([*run.recorded.scores, *tally.scores]))
     if run.campaign.manifest is not None:
         lines += candidate_lines(*_by_candidate(owner, config))
     lines += spend_lines(tally, owner.abandoned)
-    ceiling = run.settings.max_cost
+    ceiling = run.campaign.ceiling
     lines += cost_lines(tally.cost(), ceiling=ceiling, charged=tally.charged, withheld=tally.withheld)
     if run.settings.fail_on == "error":
         lines += missed_lines((typed_id(config, e.nodeid), e.outcome.row if e.outcome else None) for e in log.missed)

@@ -47,9 +47,10 @@ class Presenter:
                 rows = self._shown(self._variant_path / ERRORS)
                 lines = detail.unmeasured(item.execution.case, outcome.row, outcome.place, rows)
                 raise NotMeasured(detail.headline(outcome.row), lines)
-        item.missed = outcome.passed is False
-        if item.missed and self._campaign.settings.fail_on == "grade":
-            raise GradeMissed(_gist(outcome), self._missed_lines(item, outcome))
+        fail_on = self._campaign.settings.fail_on
+        if outcome.is_red(fail_on):
+            raise GradeMissed(_gist(outcome, fail_on), self._missed_lines(item, outcome))
+        item.missed = outcome.passed is False and fail_on == "error"
 
     def _missed_lines(self, item: TrialItem, outcome: Outcome) -> list[str]:
         trace = self._variant_path / TRACES / f"{item.execution.file_stem}.json"
@@ -64,8 +65,9 @@ class Presenter:
         return os.path.relpath(path, self._config.invocation_params.dir)
 
 
-def _gist(outcome: Outcome) -> str:
-    gist = f"grade did not pass: {detail.missed_gist(outcome.row or {})}"
+def _gist(outcome: Outcome, fail_on: str) -> str:
+    problem = "the grader passed an empty answer" if fail_on == "pass" else "grade did not pass"
+    gist = f"{problem}: {detail.missed_gist(outcome.row or {})}"
     return f"recorded: {gist}" if outcome.earlier else gist
 
 

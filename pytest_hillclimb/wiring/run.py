@@ -22,10 +22,10 @@ from pytest_hillclimb.flow.lock import VariantLock
 from pytest_hillclimb.flow.recorded import Recorded, read_recorded
 from pytest_hillclimb.flow.recorder import Recorder
 from pytest_hillclimb.flow.references import read_reference
-from pytest_hillclimb.flow.runfile import add_summary, check_model, write_run
+from pytest_hillclimb.flow.runfile import add_summary, check_model, clear_probe, write_run
 from pytest_hillclimb.flow.safe import SafeDir
 from pytest_hillclimb.flow.writer import Writer
-from pytest_hillclimb.model.settings import Settings
+from pytest_hillclimb.model.settings import PROBES, Settings
 from pytest_hillclimb.model.state import LoopState
 from pytest_hillclimb.report.tally import Tally
 from pytest_hillclimb.schedule.plan import Execution
@@ -46,7 +46,8 @@ class EvalRun:
         self.warnings: list[str] = []
         self.started_at = monotonic()
         self._activation = activation
-        self._read_from = FlowDir(self.settings.flow_base, self.settings.flow)
+        self._read_from = FlowDir(self.settings.flow_base, self.settings.records)
+        self._main = FlowDir(self.settings.flow_base, self.settings.flow)
         self._flow = self._read_from
         self._references: SafeDir | None = None
         self.interrupts = Interrupts()
@@ -91,13 +92,13 @@ class EvalRun:
 
         :raises RefusedError: when the flow cannot be used, or its rows are of another model
         """
-        if not self.settings.fresh:
+        if not self.settings.fresh and self.settings.lane not in PROBES:
             directory = self._read_from.find(self.settings.variant)
             if not self.recorded.is_current(directory):
                 self.recorded = read_recorded(directory)
             candidates = self.campaign.models or None
             check_model(directory, self.settings.model, bool(self.recorded.rows), candidates)
-        self._references = self._read_from.find(BASELINE, REF)
+        self._references = self._main.find(BASELINE, REF) if self.settings.lane != "chaos" else None
         return self.recorded
 
     def open(self, *, on_failure: Callable[[str], None], selection: Mapping[str, Any]) -> None:
@@ -113,15 +114,18 @@ class EvalRun:
 
     def _open(self, on_failure: Callable[[str], None], selection: Mapping[str, Any]) -> None:
         if self.settings.fresh:
-            self._flow = FlowDir(Path(tempfile.mkdtemp(prefix="hillclimb-fresh-")), Path(self.settings.flow).name)
+            self._flow = FlowDir(Path(tempfile.mkdtemp(prefix="hillclimb-fresh-")), Path(self.settings.records).name)
         self._flow.preflight(self.settings.variant)
         directory = self._flow.make(self.settings.variant)
         self._lock = VariantLock.acquire(directory)
         self.look()
+        if self.settings.lane in PROBES:
+            clear_probe(directory, self.settings.lane)
         write_run(directory, self._facts(selection))
         scored = {prompt_id for prompt_id, _ in self.recorded.rows}
         try:
-            self._recorder = Recorder(self._flow, self.settings.variant, scored)
+            cap = self.settings.max_trace_bytes
+            self._recorder = Recorder(self._flow, self.settings.variant, scored, max_trace_bytes=cap)
         except WriteError as error:
             raise RefusedError(error.message) from None
         self._writer = Writer(
@@ -188,8 +192,8 @@ class EvalRun:
             if self._lock is not None:
                 self._lock.release()
             self.interrupts.remove()
-            self._flow.close()
-            self._read_from.close()
+            for flow in (self._flow, self._read_from, self._main):
+                flow.close()
 
     def _finish(self, *, failed: bool) -> None:
         if not failed:
@@ -202,7 +206,8 @@ class EvalRun:
     def _header(self) -> dict[str, Any]:
         served = self.tally.models.most_common(1)
         model = served[0][0] if served else self.settings.model
-        return {"label": self.settings.variant, **({"model": model} if model else {})}
+        lane = f" ({self.settings.lane})" if self.settings.lane != "main" else ""
+        return {"label": f"{self.settings.variant}{lane}", **({"model": model} if model else {})}
 
     def _tested(self) -> dict[str, Any]:
         settings = self.settings
@@ -215,6 +220,7 @@ class EvalRun:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return {
             **self._tested(),
+            **({"lane": self.settings.lane} if self.settings.lane != "main" else {}),
             "created_at": now,
             "updated_at": now,
             "reps": self.settings.reps,

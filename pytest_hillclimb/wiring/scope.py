@@ -89,8 +89,8 @@ def _scope_lines(config: pytest.Config, run: EvalRun, log: RunLog) -> list[str]:
         f"hillclimb: variant {settings.variant}, {_tested(run)}, "
         f"{_width(config, settings)}, ceiling {_ceiling(settings.timeout)}",
     ]
-    if settings.max_cost is not None:
-        lines.append(_money_line(run, log, settings.max_cost))
+    if (ceiling := run.campaign.ceiling) is not None:
+        lines.append(_money_line(run, log, ceiling))
     if settings.fresh:
         lines.append(f"hillclimb: fresh: nothing is recorded, rows go to {one_line(run.results_path)}")
     notes = [*loaded.notes, *sorted(set(refused.values()))]

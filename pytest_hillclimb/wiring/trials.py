@@ -12,6 +12,7 @@ from pytest_hillclimb.model.state import read_only
 from pytest_hillclimb.wiring import hooks
 from pytest_hillclimb.wiring.campaign import Campaign
 from pytest_hillclimb.wiring.collect import CaseFile, TrialItem
+from pytest_hillclimb.wiring.lanes import in_lane
 
 
 class TrialMaker:
@@ -40,7 +41,7 @@ class TrialMaker:
             raise RuntimeError(f"{item.nodeid} is outside of any file of cases")
         app = self._apps.get(home)
         if app is None:
-            app = self._apps[home] = self._app(home.ihook)
+            app = self._apps[home] = in_lane(self._app(home.ihook), home.ihook)
         return Trial(item.execution, app, engine, item.position, self._campaign.worst_case(item.execution))
 
     def _app(self, hook: Any) -> App:
@@ -51,7 +52,7 @@ class TrialMaker:
                 case=case, run=run, ref=ref, ctx=ctx
             ),
             perf=lambda case, run: list(hook.pytest_hillclimb_perf(case=case, run=run)),
-            grade_is_async=hooks.grader_is_async(hook),
+            grade_is_async=hooks.is_async(hook.pytest_hillclimb_grade_case),
             reference=self._reference,
             signal=hooks.signal,
             settings=campaign.settings,

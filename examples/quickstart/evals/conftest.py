@@ -42,6 +42,11 @@ def pytest_hillclimb_grade_case(case, run, ref, ctx):
     )
 
 
+def pytest_hillclimb_expected_answer(case):
+    """State the facts: a reply that the grader must pass, for ``--hillclimb-oracle``."""
+    return "; ".join(case.expected["facts"])
+
+
 def pytest_hillclimb_perf(case, run):
     """Keep the length of the reply beside the grades."""
     return {"reply_characters": len(run.output)}
