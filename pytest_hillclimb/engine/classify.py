@@ -63,6 +63,7 @@ _BY_TYPE = {
     "overloaded_error": "overloaded",
     "rate_limit_error": "rate_limited",
     "api_error": "server_error",
+    "timeout_error": "server_error",
     "authentication_error": "authentication",
     "invalid_api_key": "authentication",
     "permission_error": "permission",
@@ -72,6 +73,8 @@ _BY_TYPE = {
     "context_length_exceeded": "context_length",
     "model_not_found": "unknown_model",
 }
+_VAGUE_TYPES = ("api_error", "timeout_error")
+"""Types that tell less than a status does, where there is one."""
 _NAMED_TYPES = frozenset(_BY_TYPE) | {"not_found_error"}
 _STOPPING = frozenset({"authentication", "billing", "permission", "unknown_model"})
 _TRANSIENT_STATUS = frozenset({408, 409, 429, 529})
@@ -199,7 +202,7 @@ def _is_transient(signs: _Signs) -> bool:
         return True
     if signs.status is not None:
         return signs.status in _TRANSIENT_STATUS or 500 <= signs.status <= 599
-    return signs.kind in ("rate_limit_error", "api_error") or signs.connection
+    return signs.kind in ("rate_limit_error", *_VAGUE_TYPES) or signs.connection
 
 
 def _finer_class(signs: _Signs) -> str | None:
@@ -208,11 +211,11 @@ def _finer_class(signs: _Signs) -> str | None:
         return "billing"
     if signs.says(_NO_CREDENTIALS):
         return "authentication"
-    if (kind in _BY_TYPE or "overloaded" in (kind or "")) and not (kind == "api_error" and status in _BY_STATUS):
+    if (kind in _BY_TYPE or "overloaded" in (kind or "")) and not (kind in _VAGUE_TYPES and status in _BY_STATUS):
         return _BY_TYPE.get(kind or "", "overloaded")
-    if status == 404 and (kind == "not_found_error" or signs.from_sdk) and signs.server_says(_MODEL):
+    if (kind == "not_found_error" or (status == 404 and signs.from_sdk)) and signs.server_says(_MODEL):
         return "unknown_model"
-    if status in (400, 413, 422) and signs.says(_TOO_LONG):
+    if (status in (400, 413, 422) or kind == "invalid_request_error") and signs.says(_TOO_LONG):
         return "context_length"
     if status is not None and (status in _BY_STATUS or status >= 400):
         return _BY_STATUS.get(status, "server_error" if status >= 500 else "bad_request")
@@ -220,6 +223,8 @@ def _finer_class(signs: _Signs) -> str | None:
         return "overloaded"
     if signs.says(_RATE_LIMIT):
         return "rate_limited"
+    if kind == "invalid_request_error":  # within a stream, whose status said that all is well
+        return "bad_request"
     return "connection" if signs.connection else None
 
 
