@@ -22,7 +22,7 @@ Client = TypeVar("Client")
 
 
 def record(client: Client) -> Client:
-    """Return a copy of *client* whose calls are part of the attempt in which they are made.
+    """Return a copy of *client* whose calls are part of the attempt in which they are made; itself if they are already.
 
     What ``run_case`` does not return itself is then filled in: transcript, usage (summed), model, stop_reason,
     tool_calls and web_searches. In ``grade_case`` the calls count as the judge's. It shares the connections of
@@ -42,6 +42,8 @@ def record(client: Client) -> Client:
     with_middleware = getattr(client, "with_middleware", None)
     if with_middleware is None:
         raise TypeError(f"claude.record: expected a client of the anthropic SDK, got {type(client).__name__}")
+    if any(isinstance(each, Recorder) for each in getattr(client, "middleware", ())):
+        return client
     return cast(Client, with_middleware(Recorder(client, current)))
 
 

@@ -93,7 +93,7 @@ class Play:
     """How one request is answered; what is not given happens as it does in a sound answer.
 
     Either ``message`` (sent whole, or as events to a request that streams), or ``events`` (server-sent events as
-    text), or ``status`` with ``body`` and ``headers``. ``wait`` seconds pass before anything is sent, ``pace`` seconds
+    text), or ``status`` with ``body`` and ``headers`` (names in lower case). ``wait`` seconds pass before anything is sent, ``pace`` seconds
     before each event (or each tenth of a plain body). After ``keep`` events (or tenths) an answer ends ``then``:
 
     - ``end``: with the last of them, in good order
@@ -175,7 +175,8 @@ def _pieces(text: str) -> list[str]:
     return [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
 
 
-def _sse(name: str, data: Mapping[str, Any]) -> bytes:
+def event_bytes(name: str, data: Mapping[str, Any]) -> bytes:
+    """Return an event as it goes over the wire."""
     return f"event: {name}\ndata: {json.dumps(data)}\n\n".encode()
 
 
@@ -318,12 +319,12 @@ class _Sender:
         if play.events is not None:
             parts = [f"{block}\n\n".encode() for block in play.events.strip().split("\n\n")]
         else:
-            parts = [_sse(name, data) for name, data in events_of(play.message or {})]
+            parts = [event_bytes(name, data) for name, data in events_of(play.message or {})]
         return await self._send_parts(parts, "text/event-stream")
 
     async def _send_parts(self, parts: list[bytes], kind: str) -> web.StreamResponse:
         play, is_plain = self._play, kind == "application/json"
-        response = web.StreamResponse(status=play.status, headers={"Content-Type": kind, **play.headers})
+        response = web.StreamResponse(status=play.status, headers={"content-type": kind, **play.headers})
         if is_plain:
             response.content_length = sum(map(len, parts))
         await response.prepare(self._http)
@@ -338,7 +339,7 @@ class _Sender:
             case "error":
                 kind = self._play.error_type
                 error_ = {"details": None, "type": kind, "message": kind.removesuffix("_error").capitalize()}
-                await response.write(_sse("error", {"type": "error", "error": error_}))
+                await response.write(event_bytes("error", {"type": "error", "error": error_}))
             case "reset":
                 await asyncio.sleep(0.02)  # what was sent must arrive before the reset throws it away
                 self._cut()
@@ -350,7 +351,7 @@ class _Sender:
                 return
             case "pings":
                 while not is_plain:
-                    await response.write(_sse("ping", {"type": "ping"}))
+                    await response.write(event_bytes("ping", {"type": "ping"}))
                     await asyncio.sleep(0.02)
                 await asyncio.Event().wait()
             case "hang":

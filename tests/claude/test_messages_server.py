@@ -56,7 +56,7 @@ def test_a_message_arrives_as_it_was_given(
 def test_events_given_as_text_serve_both_kinds_of_requests(
     messages_server: MessagesServer, client: anthropic.Anthropic, streams: bool
 ) -> None:
-    text = b"".join(stub._sse(name, data) for name, data in stub.events_of(message(CONTENT))).decode()
+    text = b"".join(stub.event_bytes(name, data) for name, data in stub.events_of(message(CONTENT))).decode()
     messages_server.play(sse(text))
     if streams:
         with client.messages.stream(**ASKED) as stream:
