@@ -93,8 +93,9 @@ class Play:
     """How one request is answered; what is not given happens as it does in a sound answer.
 
     Either ``message`` (sent whole, or as events to a request that streams), or ``events`` (server-sent events as
-    text), or ``status`` with ``body`` and ``headers`` (names in lower case). ``wait`` seconds pass before anything is sent, ``pace`` seconds
-    before each event (or each tenth of a plain body). After ``keep`` events (or tenths) an answer ends ``then``:
+    text), or ``status`` with ``body`` and ``headers``, whose names are in lower case. ``wait`` seconds pass before
+    anything is sent, ``pace`` seconds before each event (or each tenth of a plain body). After ``keep`` events (or
+    tenths) an answer ends ``then``:
 
     - ``end``: with the last of them, in good order
     - ``error``: with an ``error`` event of type ``error_type``
