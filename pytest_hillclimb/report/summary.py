@@ -10,8 +10,10 @@ from pytest_hillclimb.report.detail import missed_gist
 from pytest_hillclimb.report.tally import Tally
 from pytest_hillclimb.report.terminal import one_line, plural
 from pytest_hillclimb.stats.means import Mean
+from pytest_hillclimb.stats.spend import Spend
 
 _LISTED = 20
+_DEAREST = 3
 _TOKENS = (
     ("input_tokens", "in"),
     ("output_tokens", "out"),
@@ -96,6 +98,17 @@ def cost_lines(cost: RowCost, *, ceiling: float | None, charged: float, withheld
         left_out = f"; it kept {plural(withheld, 'execution')} from being run" if withheld else ""
         lines.append(f"ceiling    {charged:.4f} of {ceiling:g} USD charged{left_out}")
     return lines
+
+
+def variant_cost_lines(spend: Spend) -> list[str]:
+    """Return the line on what a variant has cost since its first session, and which cases cost most."""
+    total = spend.total
+    if total.total is None:
+        return []
+    unpriced = f", {plural(total.unpriced, 'usage')} not priced" if total.unpriced else ""
+    dearest = ", ".join(f"{one_line(case, 40)} {usd:.4f}" for case, usd in spend.dearest(_DEAREST))
+    most = f"; most for {dearest}" if len(spend.by_case) > 1 else ""
+    return [f"in all     {total.total:.4f} USD since the variant began{unpriced}{most}"]
 
 
 def _basis(mean: Mean) -> str:

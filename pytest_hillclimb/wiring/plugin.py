@@ -27,6 +27,7 @@ from pytest_hillclimb.report.summary import (
     missed_lines,
     outcome_lines,
     spend_lines,
+    variant_cost_lines,
     warning_lines,
 )
 from pytest_hillclimb.report.terminal import one_line, plural
@@ -188,6 +189,8 @@ def _table(owner: Conductor | Controller, config: pytest.Config) -> list[str]:
     lines += spend_lines(tally, owner.abandoned)
     ceiling = run.campaign.ceiling
     lines += cost_lines(tally.cost(), ceiling=ceiling, charged=tally.charged, withheld=tally.withheld)
+    if run.spend is not None:
+        lines += variant_cost_lines(run.spend)
     if run.settings.fail_on == "error":
         lines += missed_lines((typed_id(config, e.nodeid), e.outcome.row if e.outcome else None) for e in log.missed)
     if log.earlier and not tally.to_run:

@@ -22,6 +22,7 @@ from pytest_hillclimb.flow.lock import VariantLock
 from pytest_hillclimb.flow.recorded import Recorded, read_recorded
 from pytest_hillclimb.flow.recorder import Recorder
 from pytest_hillclimb.flow.references import read_reference
+from pytest_hillclimb.flow.rows import variant_rows
 from pytest_hillclimb.flow.runfile import add_summary, check_model, clear_probe, write_run
 from pytest_hillclimb.flow.safe import SafeDir
 from pytest_hillclimb.flow.writer import Writer
@@ -29,6 +30,7 @@ from pytest_hillclimb.model.settings import PROBES, Settings
 from pytest_hillclimb.model.state import LoopState
 from pytest_hillclimb.report.tally import Tally
 from pytest_hillclimb.schedule.plan import Execution
+from pytest_hillclimb.stats.spend import Spend, spend
 from pytest_hillclimb.wiring.activation import Activation
 from pytest_hillclimb.wiring.campaign import Campaign
 from pytest_hillclimb.wiring.signals import Interrupts
@@ -43,6 +45,8 @@ class EvalRun:
         self.campaign = campaign
         self.tally = Tally(campaign.row_cost)
         self.recorded = Recorded()
+        self.spend: Spend | None = None
+        """What the variant has cost, known once the run is closed; None where nothing has a price."""
         self.warnings: list[str] = []
         self.started_at = monotonic()
         self._activation = activation
@@ -195,7 +199,18 @@ class EvalRun:
             for flow in (self._flow, self._read_from, self._main):
                 flow.close()
 
+    def _read_spend(self) -> None:
+        """Add up what the variant has cost so far, earlier sessions included, where anything has a price."""
+        if self.tally.cost().total is None:
+            return
+        try:
+            rows = variant_rows(self._flow.make(self.settings.variant))
+            self.spend = spend(rows, lambda row: self.campaign.row_cost(dict(row)))
+        except RefusedError as error:
+            self.warnings.append(f"the cost of the variant is not known: {error.message}")
+
     def _finish(self, *, failed: bool) -> None:
+        self._read_spend()
         if not failed:
             self.save_progress()
             if warning := add_summary(self._flow.make(self.settings.variant), self._header()):
