@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pytest_hillclimb.flow.journal import Scan
@@ -11,8 +11,9 @@ from pytest_hillclimb.flow.safe import SafeDir, refused
 
 
 def variant_rows(directory: SafeDir) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the variant in *directory*: scored executions, then failed ones; lines that hold none are
-    skipped.
+    """Yield the rows of the variant in *directory*: scored executions, then failed ones.
+
+    Lines that hold no row are skipped, and so is a line that is there already: it was delivered twice, not paid twice.
 
     :raises RefusedError: if a file cannot be read
     """
@@ -21,5 +22,13 @@ def variant_rows(directory: SafeDir) -> Iterator[dict[str, Any]]:
             file = directory.reader(name)
             if file is not None:
                 with file:
-                    for line in Scan(file):
+                    for line in Scan(_each_once(file)):
                         yield line.row
+
+
+def _each_once(lines: Iterable[bytes]) -> Iterator[bytes]:
+    seen: set[int] = set()
+    for line in lines:
+        if (known := hash(line)) not in seen:
+            seen.add(known)
+            yield line
