@@ -96,7 +96,7 @@ class Trial:
 
     def expire(self) -> bool:
         """End the trial because its deadline has passed; return False if it had ended."""
-        text = f"{self.execution.label}: exceeded {self._limits.ceiling}"
+        text = f"{self.execution.label}: exceeded {self._limits.ceiling} in the {self._stage} stage"
         return self._end(self._conclusion.unmeasured(TrialTimeout(text), self._stage))
 
     def interrupt(self) -> bool:

@@ -3,8 +3,9 @@
 Pattern: a lock of the operating system on the open file ``<variant>/.lock``. It ends with the process, however that
 ends, so what a killed session left in the file means nothing: only who holds the lock may be believed.
 
-Accepted trade-offs: the file stays behind, empty of meaning; a session that has the lock but has not yet written who
-it is, is refused in the name of the one before; some network file systems have no locks, and are refused.
+Accepted trade-offs: the file stays behind, empty of meaning. A session that has the lock but has not yet written who
+it is, is given a moment to do so; another one's refusal then may still name the one before, if that ran on another
+machine. Some network file systems have no locks, and are refused.
 
 Scope: sessions that see the same file system, on one machine or several.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
@@ -26,6 +28,7 @@ from pytest_hillclimb.flow.layout import LOCK
 from pytest_hillclimb.flow.safe import SafeDir, refused, write_all
 
 _TRIES = 10
+_LOOKS, _LOOK_AGAIN_S = 10, 0.01
 _held: WeakSet[VariantLock] = WeakSet()
 
 
@@ -90,7 +93,7 @@ os.register_at_fork(after_in_child=_forget_all)
 def _take(fd: int, directory: SafeDir) -> bool:
     """Lock the open file; return False if the path has come to name another file."""
     if not lock_descriptor(fd, blocking=False):
-        raise _locked(directory, os.pread(fd, 1000, 0))
+        raise _locked(directory, _wait_for_owner(fd))
     there = directory.check(LOCK)
     if there is None or not os.path.samestat(os.fstat(fd), there):
         return False
@@ -100,11 +103,33 @@ def _take(fd: int, directory: SafeDir) -> bool:
     return True
 
 
-def _locked(directory: SafeDir, content: bytes) -> LockedError:
-    owner = _owner(content)
+def _locked(directory: SafeDir, owner: dict[str, Any]) -> LockedError:
     who = "pid {pid} on {host}, since {since}".format_map(owner) if owner else "a session that has just begun"
     text = f"{directory.shown} is being written by another session ({who}); wait for its end, or run another variant"
     return LockedError(text, pid=owner.get("pid"), host=owner.get("host"), since=owner.get("since"))
+
+
+def _wait_for_owner(fd: int) -> dict[str, Any]:
+    """Return what the lock file tells of its owner, who may be about to write it."""
+    owner = _owner(os.pread(fd, 1000, 0))
+    for _ in range(_LOOKS):
+        if owner and not _is_dead(owner):
+            break
+        time.sleep(_LOOK_AGAIN_S)
+        owner = _owner(os.pread(fd, 1000, 0))
+    return owner
+
+
+def _is_dead(owner: dict[str, Any]) -> bool:
+    if owner["host"] != _printable(os.uname().nodename):
+        return False
+    try:
+        os.kill(owner["pid"], 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except OSError:  # it is somebody else's
+        return False
+    return False
 
 
 def _owner(content: bytes) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,21 @@ def test_unreadable_owner(variant: SafeDir, tmp_path: Path, content: str) -> Non
     (tmp_path / "v1/.lock").write_text(content)
     with pytest.raises(LockedError, match="a session that has just begun"):
         VariantLock.acquire(variant)
+    held.release()
+
+
+@pytest.mark.parametrize("before", ["", "of the dead"])
+def test_owner_that_has_only_just_begun_is_waited_for(variant: SafeDir, tmp_path: Path, before: str) -> None:
+    held, file = VariantLock.acquire(variant), tmp_path / "v1/.lock"
+    mine = file.read_text()
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    file.write_text(json.dumps({**json.loads(mine), "pid": dead.pid}) if before else "")
+    writing = threading.Timer(0.02, file.write_text, [mine])
+    writing.start()
+    with pytest.raises(LockedError, match=f"pid {os.getpid()} on "):
+        VariantLock.acquire(variant)
+    writing.join()
     held.release()
 
 
