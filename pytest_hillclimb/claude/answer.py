@@ -72,7 +72,7 @@ class Answer:
         """How many web searches the API made, as the usage tells, else as the blocks show."""
         used = (self.usage or {}).get("server_tool_use")
         told = used.get("web_search_requests") if isinstance(used, Mapping) else None
-        if isinstance(told, int):
+        if isinstance(told, int) and not isinstance(told, bool):
             return told
         return sum(b.get("type") == "server_tool_use" and b.get("name") == "web_search" for b in self.content)
 
@@ -87,8 +87,8 @@ class _Telling:
     def __init__(self) -> None:
         self.message: dict[str, Any] = {}
         self.whole = False
-        self._blocks: dict[Any, dict[str, Any]] = {}
-        self._inputs: dict[Any, str] = {}
+        self._blocks: dict[str, dict[str, Any]] = {}
+        self._inputs: dict[str, str] = {}
 
     def add(self, event: Mapping[str, Any]) -> None:
         kind = event.get("type")
@@ -97,10 +97,10 @@ class _Telling:
             self.message["content"] = []
         elif kind == "content_block_start":
             block = dict(_mapping(event.get("content_block")))
-            self._blocks[event.get("index")] = block
+            self._blocks[str(event.get("index"))] = block
             self.message.setdefault("content", []).append(block)
         elif kind == "content_block_delta":
-            self._grow(event.get("index"), _mapping(event.get("delta")))
+            self._grow(str(event.get("index")), _mapping(event.get("delta")))
         elif kind == "message_delta":
             self.message |= _known(event.get("delta"))
             if usage := _known(event.get("usage")):
@@ -108,7 +108,7 @@ class _Telling:
         elif kind == "message_stop":
             self.whole = True
 
-    def _grow(self, index: Any, delta: Mapping[str, Any]) -> None:
+    def _grow(self, index: str, delta: Mapping[str, Any]) -> None:
         block = self._blocks.setdefault(index, {})
         for key in _GROWING:
             if isinstance(piece := delta.get(key), str):

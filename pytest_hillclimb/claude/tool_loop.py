@@ -49,8 +49,11 @@ async def conversation(
     kit = Tools(tools)
     if kit.definitions:
         request["tools"] = kit.definitions
-    dialogue = Dialogue(ctx, client, request)
-    said, written = as_messages(messages), ""
+    return await _talk(Dialogue(ctx, client, request), kit, as_messages(messages), max_turns)
+
+
+async def _talk(dialogue: Dialogue, kit: Tools, said: list[Any], max_turns: int) -> Run:
+    written = ""
     for _ in range(max_turns):
         answer = await dialogue.ask(said)
         written += answer.text

@@ -31,7 +31,7 @@ class Transcriber:
 
     def __init__(self, attach: Attach | None) -> None:
         self._attach = attach
-        self._tools: dict[Any, str] = {}
+        self._tools: dict[str, str] = {}
 
     def request(self, body: Mapping[str, Any]) -> list[Turn]:
         """Return the turns of a request: its system prompt, and all messages."""
@@ -60,7 +60,7 @@ class Transcriber:
             building.add_thinking(str(block.get("thinking") or _REDACTED))
         elif kind in CALLS:
             name = str(block.get("name"))
-            self._tools[block.get("id")] = name
+            self._tools[str(block.get("id"))] = name
             building.add(Turn(role="tool_call", name=name, content=_pretty(block.get("input"))))
         elif kind.endswith("tool_result"):
             building.add(self._result(block, kind))
@@ -70,7 +70,7 @@ class Transcriber:
             building.add_text(_pretty(_readable(block)))
 
     def _result(self, block: Mapping[str, Any], kind: str) -> Turn:
-        name = self._tools.get(block.get("tool_use_id"), kind.removesuffix("_tool_result"))
+        name = self._tools.get(str(block.get("tool_use_id")), kind.removesuffix("_tool_result"))
         inner = _Building("tool_result")
         content = block.get("content")
         if isinstance(content, str) or content is None:
@@ -173,7 +173,7 @@ def _mappings(values: Any) -> list[Mapping[str, Any]]:
     """Return the mappings among *values*; a text stands for a text block."""
     if isinstance(values, str):
         return [{"type": "text", "text": values}]
-    return [value for value in values or () if isinstance(value, Mapping)]
+    return [value for value in values if isinstance(value, Mapping)] if isinstance(values, (list, tuple)) else []
 
 
 def _data(source: Mapping[str, Any]) -> bytes | None:
