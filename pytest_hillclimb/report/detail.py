@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pytest_hillclimb.model.candidate import Budget
 from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.jsonable import compact
+from pytest_hillclimb.model.prices import total_tokens
 from pytest_hillclimb.report.terminal import MARGIN, block, one_line
 
 _LABEL_WIDTH = 14
 
 
-def missed(case: Case, row: Mapping[str, Any], output: object, trace: str | None) -> list[str]:
-    """Return the lines of an execution whose grade did not pass.
+def missed(
+    case: Case, row: Mapping[str, Any], output: object, trace: str | None, over: Sequence[str] = ()
+) -> list[str]:
+    """Return the lines of an execution that was scored and did not pass.
 
     :param output: what the app gave, None if it is not known any more
     :param trace: path of the transcript, None if there is none
+    :param over: the limits of the candidate's budget that it exceeded
     """
     grade = row.get("grade")
     explanation = row.get("explanation")
@@ -30,6 +35,8 @@ def missed(case: Case, row: Mapping[str, Any], output: object, trace: str | None
         lines += _field(metric, f"{_number(value)}" + (f"  {why}" if why else ""))
     if row.get("status") not in (None, "ok"):
         lines += _field("status", row["status"])
+    if over:
+        lines += _field("over budget", "\n".join(over))
     return [*lines, *_place("trace", trace)]
 
 
@@ -57,13 +64,33 @@ def headline(row: Mapping[str, Any]) -> str:
     return one_line(f"{row['failure_class']}: {kind}{row['error']}", 160)
 
 
-def missed_gist(row: Mapping[str, Any]) -> str:
-    """Return the gist of a results row whose grade did not pass: its grades, and the first explanation."""
+def missed_gist(row: Mapping[str, Any], over: Sequence[str] = ()) -> str:
+    """Return the gist of a results row that did not pass: why, its grades, and the first explanation.
+
+    :param over: the limits of the candidate's budget that it exceeded; none if it is the grade that did not pass
+    """
     grade, explanation = row.get("grade"), row.get("explanation")
     metrics = grade if isinstance(grade, dict) else {"score": grade}
     numbers = ", ".join(f"{name} {_number(value)}" for name, value in metrics.items())
     why = next(iter(explanation.values()), "") if isinstance(explanation, dict) else ""
-    return one_line(f"{numbers}: {why}" if why else numbers, 160)
+    problem = f"budget exceeded: {', '.join(over)}; " if over else ""
+    return one_line(f"{problem}{numbers}: {why}" if why else f"{problem}{numbers}", 160)
+
+
+def over_budget(row: Mapping[str, Any], budget: Budget | None = None, cost: float | None = None) -> list[str]:
+    """Return the limits that a results row says were exceeded, such as ``max_cost_usd 0.3 of 0.2``.
+
+    :param budget: the budget of the candidate, for what the limits are
+    :param cost: what the scored attempt has cost in US dollars
+    """
+    meta = row.get("meta")
+    names = meta.get("budget_exceeded") if isinstance(meta, dict) else None
+    used = {"max_cost_usd": cost, "max_total_tokens": total_tokens(row.get("usage"))}
+    found = [(str(name), used.get(name), getattr(budget, str(name), None)) for name in names or ()]
+    return [
+        name if None in (spent, limit) else f"{name} {_number(spent)} of {_number(limit)}"
+        for name, spent, limit in found
+    ]
 
 
 def _field(label: str, value: object) -> list[str]:

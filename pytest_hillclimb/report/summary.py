@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_hillclimb.model.prices import RowCost
 from pytest_hillclimb.model.rows import Row
-from pytest_hillclimb.report.detail import missed_gist
+from pytest_hillclimb.report.detail import missed_gist, over_budget
 from pytest_hillclimb.report.tally import Tally
 from pytest_hillclimb.report.terminal import one_line, plural
 from pytest_hillclimb.stats.means import Mean
@@ -49,7 +49,8 @@ def outcome_lines(
 
 def missed_lines(missed: Iterable[tuple[str, Row | None]]) -> list[str]:
     """Return one line for each execution that missed without turning red: its node id and why."""
-    lines = [f"missed     {nodeid} - {missed_gist(row or {})}" for nodeid, row in missed]
+    found = [(nodeid, row or {}) for nodeid, row in missed]
+    lines = [f"missed     {nodeid} - {missed_gist(row, over_budget(row))}" for nodeid, row in found]
     return [*lines[:_LISTED], *([f"missed     ... and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else [])]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,13 +50,21 @@ class Presenter:
                 raise NotMeasured(detail.headline(outcome.row), lines)
         fail_on = self._campaign.settings.fail_on
         if outcome.is_red(fail_on):
-            raise GradeMissed(_gist(outcome, fail_on), self._missed_lines(item, outcome))
+            over = self._over_budget(item, outcome)
+            raise GradeMissed(_gist(outcome, fail_on, over), self._missed_lines(item, outcome, over))
         item.missed = outcome.passed is False and fail_on == "error"
 
-    def _missed_lines(self, item: TrialItem, outcome: Outcome) -> list[str]:
+    def _over_budget(self, item: TrialItem, outcome: Outcome) -> list[str]:
+        candidate, row = item.execution.candidate, outcome.row or {}
+        if candidate is None:
+            return []
+        cost = self._campaign.prices.cost(row.get("usage"), row.get("model") or candidate.model)
+        return detail.over_budget(row, candidate.budget, cost)
+
+    def _missed_lines(self, item: TrialItem, outcome: Outcome, over: Sequence[str]) -> list[str]:
         trace = self._variant_path / TRACES / f"{item.execution.file_stem}.json"
         shown = self._shown(trace) if outcome.has_trace else None
-        return detail.missed(item.execution.case, outcome.row or {}, outcome.output, shown)
+        return detail.missed(item.execution.case, outcome.row or {}, outcome.output, shown, over)
 
     def _add_properties(self, item: TrialItem, outcome: Outcome) -> None:
         kept = [p for p in item.user_properties if not p[0].startswith("hillclimb.") or p in item.identity]
@@ -65,9 +74,9 @@ class Presenter:
         return os.path.relpath(path, self._config.invocation_params.dir)
 
 
-def _gist(outcome: Outcome, fail_on: str) -> str:
-    problem = "the grader passed an empty answer" if fail_on == "pass" else "grade did not pass"
-    gist = f"{problem}: {detail.missed_gist(outcome.row or {})}"
+def _gist(outcome: Outcome, fail_on: str, over: Sequence[str]) -> str:
+    problem = "the grader passed an empty answer: " if fail_on == "pass" else "" if over else "grade did not pass: "
+    gist = f"{problem}{detail.missed_gist(outcome.row or {}, over)}"
     return f"recorded: {gist}" if outcome.earlier else gist
 
 
