@@ -1,16 +1,13 @@
-"""The plan of a run, and what a user selects of it."""
+"""The plan of a run: its executions, and how they are named."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pytest_hillclimb.errors import OptionError
 from pytest_hillclimb.model.candidate import Candidate
 from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.ids import path_safe
-
-_LISTED = 20
 
 Key = tuple[str, int]
 
@@ -64,19 +61,3 @@ def plan(cases: Iterable[Case], reps: int) -> list[Execution]:
     """Return every case times every repetition: case order first, then repetitions from 0."""
     pairs = ((case, rep) for case in cases for rep in range(reps))
     return [Execution(case, rep, order) for order, (case, rep) in enumerate(pairs)]
-
-
-def selected_cases(cases: Sequence[Case], wanted: Sequence[str]) -> frozenset[str] | None:
-    """Return the path-safe ids that *wanted* names, as written or path-safe; None when everything is wanted.
-
-    :raises OptionError: for a name that no case has, with the names that exist
-    """
-    if not wanted:
-        return None
-    names = {name: case.safe_id for case in cases for name in (case.id, case.safe_id)}
-    for name in wanted:
-        if name not in names:
-            listed = ", ".join(case.id for case in cases[:_LISTED])
-            more = f" and {len(cases) - _LISTED} more" if len(cases) > _LISTED else ""
-            raise OptionError(f"--hillclimb-case: no case is called {name!r}; there are: {listed}{more}")
-    return frozenset(names[name] for name in wanted)
