@@ -25,8 +25,10 @@ TOO_LONG_IN_ALL = "input length and `max_tokens` exceed context limit: 199000 + 
 
 
 def asking(server: MessagesServer | str, **request: Any) -> Any:
+    client = async_client(server)
+
     async def run_case(case: Any, ctx: Any) -> Any:
-        return await claude.message(ctx, async_client(server), **{"messages": case.prompt, **request})
+        return await claude.message(ctx, client, **{"messages": case.prompt, **request})
 
     return run_case
 
@@ -228,9 +230,10 @@ def test_an_apps_own_exceptions_hide_nothing(
     stops_run: bool,
 ) -> None:
     messages_server.play(play)
+    client = async_client(messages_server)
 
     async def run_case(case: Any, ctx: Any) -> Any:
-        return await wrap(claude.message(ctx, async_client(messages_server), messages="hi"))
+        return await wrap(claude.message(ctx, client, messages="hi"))
 
     outcome = claude_lab(run_case).outcome()
     row = row_of(outcome)

@@ -36,8 +36,10 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8
 def asking(server: MessagesServer, **request: Any) -> Any:
     """Return a ``run_case`` that asks once."""
 
+    client = async_client(server)
+
     async def run_case(case: Any, ctx: Any) -> Run:
-        return await claude.message(ctx, async_client(server), **{"messages": case.prompt, **request})
+        return await claude.message(ctx, client, **{"messages": case.prompt, **request})
 
     return run_case
 

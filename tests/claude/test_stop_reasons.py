@@ -19,8 +19,10 @@ both = pytest.mark.parametrize("stream", [True, False])
 
 
 def asking(server: MessagesServer, call: Any = claude.message, **request: Any) -> Any:
+    client = async_client(server)
+
     async def run_case(case: Any, ctx: Any) -> Any:
-        return await call(ctx, async_client(server), messages="hi", **request)
+        return await call(ctx, client, messages="hi", **request)
 
     return run_case
 

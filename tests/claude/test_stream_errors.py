@@ -20,8 +20,10 @@ LONG = message("x" * 300)
 
 
 def asking(server: MessagesServer, **request: Any) -> Any:
+    client = async_client(server)
+
     async def run_case(case: Any, ctx: Any) -> Any:
-        return await claude.message(ctx, async_client(server), messages="hi", **request)
+        return await claude.message(ctx, client, messages="hi", **request)
 
     return run_case
 
