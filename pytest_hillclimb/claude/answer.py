@@ -23,8 +23,10 @@ class Answer:
 
     @classmethod
     def of_json(cls, data: object) -> Answer:
-        """Return the answer that a plain response holds."""
-        return cls(data, whole=True) if isinstance(data, Mapping) else cls({}, whole=False)
+        """Return the answer that a plain response holds, an empty one for what is none."""
+        if not isinstance(data, Mapping) or data.get("type") == "error":
+            return cls({}, whole=False)
+        return cls(data, whole=True)
 
     @classmethod
     def of_events(cls, events: Iterable[object]) -> Answer:

@@ -195,8 +195,8 @@ class _Tee(httpx2.SyncByteStream, httpx2.AsyncByteStream):
             yield chunk
 
     def close(self) -> None:
-        self._body.close()
         self._end()
+        self._body.close()
 
     async def aclose(self) -> None:
         self._end()

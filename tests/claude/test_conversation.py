@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -218,6 +219,21 @@ def test_sync_tools_do_not_hold_up_the_loop(talks: Talks) -> None:
     uses = [tool_use("look_up", {}, "a"), tool_use("look_up_too", {}, "b")]
     assert talks.outcome(*calls_then_answer(*uses), tools=[look_up, look_up_too]).kind is Kind.SCORED
     assert len(set(threads)) == 2
+
+
+def test_images_of_tools_are_kept_beside_the_transcript(talks: Talks) -> None:
+    data = base64.b64encode(b"\x89PNG" + bytes(500)).decode()
+
+    def draw() -> list[dict[str, Any]]:
+        """Draw."""
+        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+        return [{"type": "text", "text": "drawn"}, image]
+
+    outcome = talks.outcome(*calls_then_answer(tool_use("draw", {})), tools=[draw])
+    (told,) = [turn for turn in outcome.transcript or () if turn["role"] == "tool_result"]
+    assert (told["name"], told["content"], [a["kind"] for a in told["attachments"]]) == ("draw", "drawn", ["image"])
+    assert list(outcome.attachments.values()) == [b"\x89PNG" + bytes(500)]
+    assert results(talks.server.requests[1])[0]["content"][1]["source"]["data"] == data
 
 
 def test_a_paused_turn_goes_on(talks: Talks) -> None:

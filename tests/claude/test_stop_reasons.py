@@ -122,7 +122,7 @@ def test_a_stream_of_nothing_is_incomplete(claude_lab: MakeLab, messages_server:
     assert "usage" not in row
 
 
-@pytest.mark.parametrize("body", [b"[]", b"null", b'"text"', b"{}"])
+@pytest.mark.parametrize("body", [b"[]", b"null", b'"text"', b"{}", b'{"type": "error", "error": {"type": "x"}}'])
 def test_a_body_that_is_no_message_is_incomplete(
     claude_lab: MakeLab, messages_server: MessagesServer, body: bytes
 ) -> None:
@@ -130,6 +130,7 @@ def test_a_body_that_is_no_message_is_incomplete(
     outcome = claude_lab(asking(messages_server, stream=False)).outcome()
     assert outcome.kind is Kind.FAILED
     assert row_of(outcome)["failure_class"] in ("incomplete", "error")
+    assert "usage" not in row_of(outcome)
 
 
 def test_why_the_model_refused_reaches_the_grader(claude_lab: MakeLab, messages_server: MessagesServer) -> None:
