@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pytest_hillclimb.chaos.fault import Fault
     from pytest_hillclimb.engine.app import Context
     from pytest_hillclimb.errors import HillclimbError, InfrastructureError
     from pytest_hillclimb.model.case import Attachment, Case
@@ -22,6 +23,7 @@ _HOMES = {
     "Attachment": "model.case",
     "Case": "model.case",
     "Context": "engine.app",
+    "Fault": "chaos.fault",
     "Grade": "model.grade",
     "HillclimbError": "errors",
     "InfrastructureError": "errors",
@@ -33,6 +35,7 @@ __all__ = [
     "Attachment",
     "Case",
     "Context",
+    "Fault",
     "Grade",
     "HillclimbError",
     "InfrastructureError",

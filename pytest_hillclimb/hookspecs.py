@@ -13,8 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pytest_hillclimb import Case, Context, Run
-    from pytest_hillclimb.chaos.fault import Fault
+    from pytest_hillclimb import Case, Context, Fault, Run
 
 MAIN_HOOKS = ("pytest_hillclimb_run_case", "pytest_hillclimb_grade_case")
 CHAOS_HOOKS = ("pytest_hillclimb_run_case", "pytest_hillclimb_inject_fault", "pytest_hillclimb_check_invariant")

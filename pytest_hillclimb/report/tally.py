@@ -57,7 +57,8 @@ class Tally:
             self.missed += outcome.passed is False
             self.scores.append((row["prompt_id"], row["status"], row["grade"]))
         elif outcome.kind is Kind.FAILED and row is not None:
-            self.errors[row["failure_class"]] += 1
+            code = row.get("code")
+            self.errors[row["failure_class"] + (f" {code}" if code else "")] += 1
         else:
             self.skipped += 1
         self.charged += outcome.charged

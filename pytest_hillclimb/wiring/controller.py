@@ -266,6 +266,7 @@ class Controller:
             except Empty:
                 return
             if name == "testreport":
+                event["rep"].node = event["node"]  # as pytest-xdist does when it takes a report itself
                 self.pytest_runtest_logreport(event["rep"])
             elif name == "logstart":
                 self.pytest_runtest_logstart(event["nodeid"])

@@ -34,6 +34,9 @@ DEFAULTS = {
     "max_cost": None,
     "trial_cost": None,
     "lane": "main",
+    "null": False,
+    "oracle": False,
+    "canary": None,
 }
 INI_KEYS = {
     "hillclimb_flow",
@@ -51,6 +54,7 @@ INI_KEYS = {
     "hillclimb_max_cost",
     "hillclimb_trial_cost",
     "hillclimb_lane",
+    "hillclimb_canary",
     "hillclimb_prices",
     "hillclimb_redact",
     "hillclimb_max_trace_bytes",
