@@ -27,11 +27,17 @@ _NAMING = frozenset({"prompt_id", "original_id", "case_id", "candidate_id", "slo
 class Conclusion:
     """Makes the outcome of one trial, with everything in it redacted.
 
-    :param reserved: USD that a campaign's ledger has set aside for the trial
+    :param reserved: USD that a campaign's ledger has set aside for the trial, None without a ceiling
     """
 
     def __init__(
-        self, execution: Execution, app: App, limits: Limits, account: Account, attempts: Attempts, reserved: float
+        self,
+        execution: Execution,
+        app: App,
+        limits: Limits,
+        account: Account,
+        attempts: Attempts,
+        reserved: float | None,
     ) -> None:
         self._started = self._started_wall = 0.0
         self._execution = execution
@@ -114,16 +120,34 @@ class Conclusion:
         )
 
     def _charged(self, row: Row | None, kind: Kind) -> float:
-        """Return the USD that a campaign is charged: the known cost, or what was reserved when not all is known."""
-        if not self._reserved:
+        """Return the USD that a campaign is charged: what is known, and what was reserved on top if that is not all."""
+        if self._reserved is None:
             return 0.0
         if row is None:
-            return 0.0 if kind is Kind.SKIPPED else self._reserved
+            return 0.0 if kind is Kind.SKIPPED and not self._account.unknown_spend else self._reserved
         cost = self._app.prices.row_cost(row, self._limits.model)
         known = (cost.app or 0.0) + (cost.judge or 0.0)
         unmetered = kind is Kind.SCORED and cost.app is None
         all_known = not (cost.unpriced or self._account.unknown_spend or unmetered)
-        return known if all_known else max(known, self._reserved)
+        return known if all_known else known + self._reserved
+
+
+def failed_without_trial(
+    execution: Execution, error: BaseException, *, latency_s: float = 0.0, charged: float = 0.0
+) -> Outcome:
+    """Return the outcome of an execution that *error* kept from becoming, or ending as, a trial of this process.
+
+    :param charged: USD that a campaign is charged with, 0 without a ceiling
+    """
+    row = Account(execution).errors_row(error, classify(error), APP, latency_s=latency_s)
+    return Outcome(
+        key=execution.key,
+        label=execution.label,
+        file_stem=execution.file_stem,
+        kind=Kind.FAILED,
+        row=row,
+        charged=charged,
+    )
 
 
 def _failure(error: BaseException, stage: str) -> Failure:

@@ -175,7 +175,7 @@ class Engine:
             self._in_flight.pop(trial, None)
             self._supply.settle(trial)
             if self._supply:
-                self._changed.notify()  # what was reserved may be enough for a trial that waits
+                self._changed.notify(self._idle)  # what was reserved may be enough for several that wait
             if not self._in_flight:
                 self._quiet.notify_all()
 
@@ -186,11 +186,12 @@ class Engine:
             while True:
                 if lane.lost:
                     return None
+                pause = self._supply.pause_left()  # before it may end: nobody tells of that
                 if (trial := self._supply.take()) is not None:
                     self._in_flight[trial] = lane
                     return trial
                 self._idle += 1
-                self._changed.wait(self._supply.pause_left())
+                self._changed.wait(pause)
                 self._idle -= 1
 
     def _man_lanes(self) -> None:

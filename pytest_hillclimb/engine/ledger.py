@@ -21,10 +21,12 @@ class Ledger:
     within it.
 
     :param ceiling: a finite number above 0
+    :param whose: what messages add to the ceiling, where it is not that of the whole campaign
     :raises ValueError: from the constructor and every method, for an amount that is negative or not finite
     """
 
-    def __init__(self, ceiling: float) -> None:
+    def __init__(self, ceiling: float, whose: str = "") -> None:
+        self.whose = whose
         self._ceiling = _amount(ceiling)
         if not self._ceiling:
             raise ValueError("a ceiling must be above 0")

@@ -84,7 +84,7 @@ class Supply:
         """Charge what a trial has cost, in place of what was reserved for it."""
         if self._ledger is not None and trial.withheld is None:
             charged = trial.outcome.charged if trial.outcome is not None else trial.reserved
-            self._ledger.settle(trial.execution.key, charged)
+            self._ledger.settle(trial.execution.key, charged or 0.0)
 
     def _choose(self) -> Trial | None:
         if self.stopping or self.pause_left() is not None:
@@ -97,13 +97,13 @@ class Supply:
         return None if self._until is not None and first.position >= self._until else first
 
     def _admits(self, trial: Trial) -> bool:
-        ledger = self._ledger
-        if ledger is None or ledger.reserve(trial.execution.key, trial.reserved):
+        ledger, amount = self._ledger, trial.reserved or 0.0
+        if ledger is None or ledger.reserve(trial.execution.key, amount):
             return True
         if ledger.in_flight:  # which may turn out to cost less than was reserved for it
             return False
         trial.withheld = (
-            f"cost ceiling: {ledger.spent:.4f} of {ledger.ceiling:g} USD are spent, "
-            f"and this execution may cost {trial.reserved:g}"
+            f"cost ceiling: {ledger.spent:.4f} of {ledger.ceiling:g} USD{ledger.whose} are spent, "
+            f"and this execution may cost {amount:g}"
         )
         return True

@@ -38,11 +38,11 @@ class Trial:
     """An execution being carried out.
 
     :param position: its place in the session, in which trials are started
-    :param reserved: USD that it may cost, which a campaign's ledger sets aside before it starts
+    :param reserved: USD that it may cost, which a campaign's ledger sets aside before it starts; None without one
     """
 
     def __init__(
-        self, execution: Execution, app: App, services: Services, position: int, reserved: float = 0.0
+        self, execution: Execution, app: App, services: Services, position: int, reserved: float | None = None
     ) -> None:
         self.execution = execution
         self.position = position

@@ -23,16 +23,17 @@ class WorstCase:
 def worst_case(execution: Execution, prices: PriceTable, trial_cost: float | None) -> float | None:
     """Return what one execution may cost at most, in US dollars, None when that is not known.
 
-    It is ``max_cost_usd`` of its candidate, else ``max_total_tokens`` at the highest price that a token of its model
-    has (standard speed, no surcharge of a region), else *trial_cost*. A candidate's limits hold for the try that is
-    scored: tries that failed before it, and judges, come on top.
+    It is ``max_cost_usd`` of its candidate (which, if 0, says nothing of a model without a price), else
+    ``max_total_tokens`` at the highest price that a token of its model has (standard speed, no surcharge of a region),
+    else *trial_cost*. A candidate's limits hold for the try that is scored: tries that failed before it, and judges,
+    come on top.
 
     :param trial_cost: US dollars that the user states for an execution, None when none are stated
     """
     if execution.candidate is None:
         return trial_cost
     budget, model = execution.candidate.budget, execution.candidate.model
-    if budget.max_cost_usd is not None:
+    if budget.max_cost_usd is not None and (budget.max_cost_usd or model in prices):
         return budget.max_cost_usd
     if budget.max_total_tokens is not None and model in prices:
         return budget.max_total_tokens * _highest(prices[model], budget.max_total_tokens) / _PER_MILLION

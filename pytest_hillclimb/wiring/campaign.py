@@ -21,6 +21,9 @@ from pytest_hillclimb.report.terminal import plural
 from pytest_hillclimb.schedule.plan import Execution
 from pytest_hillclimb.schedule.worst_case import WorstCase, worst_case, worst_case_total
 
+NOT_QUALIFIED = "qualification_environment_missing"
+"""The code of a failure that is due to a candidate's environment."""
+
 _LISTED = 8
 
 
@@ -87,10 +90,10 @@ class Campaign:
         candidate = meta.get("candidate_id") if isinstance(meta, dict) else None
         return self.prices.row_cost(row, self.models.get(candidate) if candidate else self.settings.model)
 
-    def worst_case(self, execution: Execution) -> float:
-        """Return the USD that an execution may cost, 0 without a ceiling: nothing is reserved then."""
+    def worst_case(self, execution: Execution) -> float | None:
+        """Return the USD that an execution may cost, None without a ceiling: nothing is reserved then."""
         if self.ceiling is None:
-            return 0.0
+            return None
         return worst_case(execution, self.prices, self.settings.trial_cost) or 0.0
 
     def worst_case_total(self, executions: Iterable[Execution]) -> WorstCase:
@@ -100,7 +103,8 @@ class Campaign:
     def ledger(self, share: float | None = None) -> Ledger | None:
         """Return the account that holds the ceiling, or this *share* of it; None without a ceiling."""
         ceiling = share if share is not None else self.ceiling
-        return Ledger(ceiling) if ceiling is not None else None
+        whose = " of this worker's share" if share is not None else ""
+        return Ledger(ceiling, whose) if ceiling is not None else None
 
     def check(self, executions: Sequence[Execution], workers: int = 1) -> None:
         """Refuse what cannot be run within the rules that were asked for.
@@ -135,7 +139,9 @@ class Campaign:
         least = min((cost for cost in cases.values() if cost is not None), default=0.0)
         if least > ceiling / workers:
             each = f" ({ceiling / workers:g} for each of {plural(workers, 'worker')})" if workers > 1 else ""
-            raise OptionError(f"--hillclimb-max-cost: {ceiling:g} USD{each} is below the {least:g} that one may cost")
+            raise OptionError(
+                f"--hillclimb-max-cost: {ceiling:g} USD{each} is below the {least:g} USD that one execution may cost"
+            )
 
 
 def _who(execution: Execution, model: str | None) -> str:
