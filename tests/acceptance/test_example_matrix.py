@@ -178,13 +178,65 @@ def check_environments(example: Project) -> None:
         assert sees == {keys.get(row["meta"]["candidate_id"], "OPENROUTER_API_KEY")}
 
 
+def swap(path: Path, old: str, new: str) -> None:
+    """Change a line of the example's own code."""
+    source = path.read_text(encoding="utf-8")
+    assert source.count(old) == 1
+    path.write_text(source.replace(old, new), encoding="utf-8")
+
+
 def test_an_agent_that_only_says_what_it_should_has_done_passes_nothing(example: Project) -> None:
     agent = example.path / "examples/matrix/newsroom/agent.py"
-    source = agent.read_text(encoding="utf-8")
-    works = "    todo = [call for call in script.calls if not call.startswith(lapse.skips)]\n"
-    assert works in source
-    agent.write_text(source.replace(works, "    todo = []\n"), encoding="utf-8")
+    swap(agent, "todo = [call for call in script.calls if not call.startswith(lapse.skips)]", "todo = []")
     status, _ = play(example, "--hillclimb-approve-harness", "--hillclimb-rotation=0")
     assert status == 1
     assert {row["passed"] for row in rows(example, "results")} == {False}
     assert {row["grade"]["evidence"] < 1 for row in rows(example, "results")} == {True}
+
+
+CHAOS = ("--hillclimb-lane=chaos", "--hillclimb-schedule=full", "--hillclimb-candidate=codex-luna")
+PHASES = {  # of repetitions 0 to 4
+    "chaos-restart": ["result", "result", "turn", "turn", "finalisation"],
+    "chaos-duplicate-delivery": ["call", "call", "event", "event", "event"],
+    "chaos-interaction-timeout": ["question", "approval", "question", "question", "approval"],
+}
+
+
+def chaos_rows(example: Project) -> dict[str, list[dict[str, Any]]]:
+    path = example.path / "examples/matrix/.claude/hillclimb/flow.chaos/baseline/results.jsonl"
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in sorted(read_lines(path), key=lambda row: row["rep"]):
+        found.setdefault(row["meta"]["case_id"], []).append(row)
+    return found
+
+
+def test_three_faults_strike_and_the_others_are_not_supported(example: Project) -> None:
+    status, shown = play(example, "--hillclimb-approve-harness", *CHAOS, "--hillclimb-reps=5", "-rs")
+    assert status == 0
+    assert "15 passed, 25 skipped" in shown
+    unsupported = re.findall(r"SKIPPED \[5\] .*: fault_unsupported: the harness does not support (\w+)", shown)
+    assert len(unsupported) == 5
+    found = chaos_rows(example)
+    assert found.keys() == PHASES.keys()
+    for case, phases in PHASES.items():
+        told = [re.search(r"at phase (\w+) fired, evidence: \S", row["explanation"]["pass"]) for row in found[case]]
+        assert [phase and phase[1] for phase in told] == phases
+        assert all(row["passed"] for row in found[case])
+
+
+def test_without_its_guards_no_scenario_holds(example: Project) -> None:
+    newsroom = example.path / "examples/matrix/newsroom"
+    swap(newsroom / "agent.py", "        if call in done:\n", "        if False:\n")
+    swap(newsroom / "agent.py", '["id"] != id_:\n', '["id"] is None:\n')
+    swap(newsroom / "desk.py", 'if said["id"] in self._replies:\n', "if False:\n")
+    swap(newsroom / "faults.py", '"owner": "editor"', '"owner": ""')
+    status, _ = play(example, "--hillclimb-approve-harness", *CHAOS, "--hillclimb-reps=5", "--tb=no")
+    assert status == 1
+    found = chaos_rows(example)
+    assert {case: [row["passed"] for row in rows] for case, rows in found.items()} == dict.fromkeys(PHASES, [False] * 5)
+
+
+def test_its_grader_fails_the_empty_answer_everywhere(example: Project) -> None:
+    status, shown = play(example, "--hillclimb-approve-harness", "--hillclimb-rotation=0", "--hillclimb-null")
+    assert status == 0
+    assert "the grader fails the empty answer in all 40 executions" in shown

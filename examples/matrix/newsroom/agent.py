@@ -1,16 +1,18 @@
 """A scripted agent, in a process of its own: it stands where a real one would be started.
 
 Standard input and output carry lines of JSON. The first line in is the assignment; then the agent writes one call a
-line and reads the desk's reply to each; its last line is the answer. It plays every model: each does the work as
-``SCRIPTS`` says, but for what ``LAPSES`` says that it gets wrong, always in the same way.
+line and reads the desk's reply to each; its last line is the answer, which the desk confirms. It plays every model:
+each does the work as ``SCRIPTS`` says, but for what ``LAPSES`` says that it gets wrong, always in the same way.
 """
 
 import json
 import os
 import sys
+from itertools import count
 from typing import Any, NamedTuple
 
 KEYS = {"gpt": "OPENAI_API_KEY", "openrouter": "OPENROUTER_API_KEY", "claude": "ANTHROPIC_API_KEY"}
+NUMBERS = count(1)  # of the calls of this process
 LOST, MISCONFIGURED = 75, 78  # exit statuses: of sysexits.h, "try again" and "do not"
 
 
@@ -88,6 +90,11 @@ SCRIPTS = {
     ),
 }
 
+# What is done in the chaos lane, whose cases are about what goes wrong on the way.
+ROUTINE = Script(
+    ["read inbox", "ask editor", "write notice", "ask for approval", "publish notice"], "The notice is published."
+)
+
 KIMI, GLM = "openrouter/moonshotai/kimi-k2.5", "openrouter/z-ai/glm-4.6"
 GPT_OSS, GLM_FLASH = "openrouter/openai/gpt-oss-20b", "openrouter/z-ai/glm-4.5-air"
 
@@ -120,8 +127,10 @@ def main() -> None:
         sys.exit(MISCONFIGURED)
     lapse = LAPSES.get((model, case, rep)) or LAPSES.get((model, case, None)) or Lapse()
     say({"model": model, "sees": sorted(name for name in os.environ if name.endswith(("_KEY", "_TOKEN")))})
-    work(SCRIPTS[case], lapse, task)
-    say({"says": lapse.says or SCRIPTS[case].says, "usage": usage(0, lapse)})
+    script = SCRIPTS.get(case, ROUTINE)
+    work(script, lapse, task)
+    say({"says": lapse.says or script.says, "usage": usage(0, lapse)})
+    sys.stdin.readline()  # it is over when the desk has taken the answer
 
 
 def work(script: Script, lapse: Lapse, task: dict[str, Any]) -> None:
@@ -137,13 +146,21 @@ def work(script: Script, lapse: Lapse, task: dict[str, Any]) -> None:
             if len(known) == 1 and task["attempt"] <= lapse.dies:
                 sys.exit(lapse.status)
             sources = [] if lapse.unsourced else known
-            say({"call": call, "sources": sources, "usage": usage(len(known), lapse)})
-            reply = json.loads(sys.stdin.readline())
+            reply = ask({"call": call, "sources": sources, "usage": usage(len(known), lapse)})
             known = [*known, *(reply[name] for name in ("receipt", "told_receipt") if name in reply)]
             news = f"{reply.get('gives')} {reply.get('told')}"
             for sign, next_calls in (script.when or {}).items():
                 if sign in news and not lapse.deaf:
                     todo = [*next_calls, *(() if "called off" in news else todo)]
+
+
+def ask(line: dict[str, Any]) -> dict[str, Any]:
+    """Make a call, and return its reply; one that came before, and comes again, is passed over."""
+    id_ = f"{os.getpid()}-{next(NUMBERS)}"
+    say({"id": id_, **line})
+    while (reply := json.loads(sys.stdin.readline()))["id"] != id_:
+        pass
+    return reply
 
 
 def usage(calls_before: int, lapse: Lapse) -> dict[str, int]:

@@ -16,6 +16,7 @@ from newsroom.desk import Desk
 from pytest_hillclimb import Case, Context, InfrastructureError, Turn
 
 AGENT = Path(__file__).with_name("agent.py")
+PATIENCE_S = 0.2  # how long an agent may wait for a reply that is withheld
 
 
 @dataclass
@@ -25,24 +26,23 @@ class Assignment:
     case: Case
     ctx: Context
     desk: Desk
-    answer: str | None = None
     model: str | None = None
     usage: Counter[str] = field(default_factory=Counter)
     transcript: list[Turn] = field(default_factory=list)
     """What has happened between prompt and answer, as turns."""
 
     def carry_out(self) -> None:
-        """Let the agent work until it has given its answer.
+        """Let the agent work until it has given its answer, or waits for a reply that does not come.
 
         :raises InfrastructureError: when its process ends before, which says nothing about the candidate
         """
-        while self.answer is None:
+        while self.desk.answer is None and not self.desk.pending:
             with started(self.ctx.environment(), self.ctx.remaining()) as process:
                 status = self._work_with(process)
-            if self.desk.restarts_now:
-                self.desk.restarted()
+            if self.desk.restart_due:
+                self.desk.restarted(process.pid, status)
                 self._note("the process was killed")
-            elif self.answer is None:
+            elif self.desk.answer is None and not self.desk.pending:
                 raise self._lost(status)
 
     def _work_with(self, process: subprocess.Popen[str]) -> int:
@@ -54,7 +54,7 @@ class Assignment:
             if "call" in said:
                 self._reply(process, said)
             elif "says" in said:
-                self.answer = said["says"]
+                self._take(process, said["says"])
             else:
                 self.model = said["model"]
                 self._note(f"{self.model} has started; it sees {', '.join(said['sees'])}")
@@ -66,13 +66,23 @@ class Assignment:
         return {**about, "rep": self.ctx.rep, "attempt": self.ctx.attempt, "done": done}
 
     def _reply(self, process: subprocess.Popen[str], said: Mapping[str, Any]) -> None:
-        name, reply = said["call"], self.desk.carry_out(said["call"], said["sources"])
+        name, replies = said["call"], self.desk.replies(said)
         self.transcript.append(Turn(role="tool_call", name=name, content=json.dumps({"sources": said["sources"]})))
-        self.transcript.append(Turn(role="tool_result", name=name, content=json.dumps(reply)))
-        if self.desk.restarts_now:
+        self.transcript += [Turn(role="tool_result", name=name, content=json.dumps(reply)) for reply in replies]
+        if self.desk.restart_due:
+            process.kill()
+        elif self.desk.pending:
+            threading.Timer(PATIENCE_S, process.kill).start()
+        else:
+            for reply in replies:
+                write(process, reply)
+
+    def _take(self, process: subprocess.Popen[str], answer: str) -> None:
+        self.desk.take(answer)
+        if self.desk.restart_due:
             process.kill()
         else:
-            write(process, reply)
+            write(process, {"taken": True})
 
     def _note(self, text: str) -> None:
         self.transcript.append(Turn(role="system", content=text))

@@ -1,6 +1,6 @@
 """The desk at which an agent works: it carries out calls, and what it has seen happen is the evidence."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,38 +28,55 @@ class Desk:
 
     def __init__(self, world: Mapping[str, Any]) -> None:
         self.receipts: list[Receipt] = []
-        self._calls = 0
+        self.answer: str | None = None
+        self.restart_due = False
+        """Whether the agent's process is to be killed now."""
+        self.pending: list[dict[str, str]] = []
+        """Calls whose reply has not come, each with the one who owes it."""
+        self.duplicates: list[str] = []
+        """Ids of calls that were delivered again, and had been carried out."""
+        self._replies: dict[str, dict[str, Any]] = {}
         self._gives = {call: list(g) if isinstance(g, list) else [g] for call, g in world.get("gives", {}).items()}
         self._tells = world.get("tells", {})
         self._forbids = tuple(world.get("forbids", ()))
         self._restarts = world.get("restarts")
 
-    def carry_out(self, call: str, sources: Sequence[int]) -> dict[str, Any]:
+    def replies(self, said: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the lines that answer an agent's call."""
+        return [self.carry_out(said)]
+
+    def carry_out(self, said: Mapping[str, Any]) -> dict[str, Any]:
         """Return what comes of a call: its receipt, what it gives, and what the agent is told meanwhile.
 
-        A call that is forbidden has a receipt too: that it was tried is evidence.
+        A call that is forbidden has a receipt too: that it was tried is evidence. One that is delivered again, by its
+        id, is not carried out again.
         """
-        self._calls += 1
-        receipt = self._note(call, sources)
+        if said["id"] in self._replies:
+            self.duplicates.append(said["id"])
+            return self._replies[said["id"]]
+        call, receipt = said["call"], self._note(said["call"], tuple(said["sources"]))
+        reply: dict[str, Any] = {"id": said["id"], "receipt": receipt.number}
         if call.startswith(self._forbids):
-            return {"receipt": receipt.number, "refused": "You may not do that."}
-        waiting = self._gives.get(call, [])
-        reply: dict[str, Any] = {"receipt": receipt.number, "gives": waiting.pop(0) if waiting else "Done."}
-        if self._tells.get("after") == self._calls:
+            reply["refused"] = "You may not do that."
+        else:
+            waiting = self._gives.get(call, [])
+            reply["gives"] = waiting.pop(0) if waiting else "Done."
+        self._replies[said["id"]] = reply
+        if self._tells.get("after") == len(self._replies):
             reply |= {"told": self._tells["text"], "told_receipt": self._note(TOLD).number}
+        self.restart_due = self._restarts == len(self._replies)
         return reply
 
-    @property
-    def restarts_now(self) -> bool:
-        """Whether this is the moment at which the agent's process is to be killed."""
-        return self._calls == self._restarts
+    def take(self, answer: str) -> None:
+        """Take the agent's answer, which ends its work."""
+        self.answer = answer
 
-    def restarted(self) -> None:
-        """Note that the agent's process was killed and started again."""
-        self._restarts = None
+    def restarted(self, process_id: int, status: int) -> None:
+        """Note that the agent's process was killed; it is started again."""
+        self.restart_due = False
         self._note(RESTART)
 
-    def _note(self, what: str, sources: Sequence[int] = ()) -> Receipt:
-        receipt = Receipt(len(self.receipts) + 1, what, tuple(sources))
+    def _note(self, what: str, sources: tuple[int, ...] = ()) -> Receipt:
+        receipt = Receipt(len(self.receipts) + 1, what, sources)
         self.receipts.append(receipt)
         return receipt
