@@ -117,10 +117,10 @@ class Conductor:
             self.evals.open(on_failure=self._stop, selection=selection)
         except RefusedError as error:
             raise usage_error(error) from None
-        self.evals.tally.to_run = sum(
-            e.execution.key not in self.evals.recorded.rows and self._refusal(e.execution) is None
-            for e in self.log.entries
-        )
+        open_entries = [e for e in self.log.entries if e.execution.key not in self.evals.recorded.rows]
+        for entry in open_entries:
+            entry.skipped = self._refusal(entry.execution) is not None
+        self.evals.tally.to_run = sum(not entry.skipped for entry in open_entries)
         self._told_at = monotonic()
         print_scope(self._config, self.evals, self.log)
         self.engine = Engine(

@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from pytest_hillclimb.engine.account import APP, Account
-from pytest_hillclimb.engine.classify import classify
+from pytest_hillclimb.engine.concluding import failed_without_trial
 from pytest_hillclimb.engine.ends import WorkerLost
 from pytest_hillclimb.engine.outcome import Kind, Outcome
 from pytest_hillclimb.errors import OptionError, RefusedError
@@ -114,7 +113,9 @@ class Controller:
             earlier = run.earlier_outcome(entry.execution)
             if earlier is not None:
                 log.note(entry.execution.key, earlier)
-        run.tally.to_run = sum(run.campaign.refusal(e.execution.candidate) is None for e in log.untried)
+        for entry in log.untried:
+            entry.skipped = run.campaign.refusal(entry.execution.candidate) is not None
+        run.tally.to_run = len(log.untried)
         self._canary = Canary(settings.canary, (entry.execution.key for entry in log.untried))
         print_scope(self._config, run, log)
 
@@ -144,6 +145,8 @@ class Controller:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         """Take the outcomes for which a worker had no report to send."""
+        if error is not None and self._shares is not None:
+            self._shares.lose(node.gateway.id)
         output = getattr(node, "workeroutput", None) or {}
         for wire in output.get(INPUT, ()):
             self._take(decode_outcome(wire), node)
@@ -155,8 +158,6 @@ class Controller:
         if entry is None:
             return (yield)
         execution, name = entry.execution, report.node.gateway.id
-        if self._shares is not None:
-            self._shares.lose(name, self.evals.campaign.worst_case(execution))
         report.when = "setup"  # what pytest shows as E, and JUnit as an error
         report.location = (report.location[0], None, f"{execution.case.safe_id} {execution.name}")
         if entry.outcome is not None and entry.outcome.failure_class != WorkerLost.failure_class:
@@ -171,17 +172,11 @@ class Controller:
         how = "before it began it" if began is None else "while running it; what it cost is not known"
         error = WorkerLost(f"{execution.label}: {name} died {how}")
         latency = 0.0 if began is None else monotonic() - began
-        row = Account(execution).errors_row(error, classify(error), APP, latency_s=latency)
+        charged = 0.0 if began is None else self.evals.campaign.worst_case(execution) or 0.0
+        outcome = failed_without_trial(execution, error, latency_s=latency, charged=charged)
+        row = outcome.row or {}
         report.longrepr = TrialRepr(headline(row), unmeasured(execution.case, row, (), f"{self._shown()}/{ERRORS}"))
-        self._take(
-            Outcome(
-                key=execution.key,
-                label=execution.label,
-                file_stem=execution.file_stem,
-                kind=Kind.FAILED,
-                row=row,
-            )
-        )
+        self._take(outcome, report.node)
         return (yield)
 
     def _take(self, outcome: Outcome, node: Any = None) -> None:

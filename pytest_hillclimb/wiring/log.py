@@ -17,7 +17,7 @@ class Entry:
     execution: Execution
     outcome: Outcome | None = None
     skipped: bool = False
-    """Whether pytest skipped the item, by a mark or in a fixture."""
+    """Whether it was to be skipped from the start, or pytest skipped the item, by a mark or in a fixture."""
 
 
 class RunLog:

@@ -1,7 +1,9 @@
 """The cost ceiling under pytest-xdist: workers cannot ask one another, so each gets a share of it.
 
 What may go unused: of each worker's share, what is less than the worst case of the execution that it met last. A worker
-whose share is used up gets no more executions as long as another one can take them.
+whose share is used up gets no more executions as long as another one can take them; what pytest-xdist had handed to it
+before (one or two executions, a whole scope under ``--dist`` loadscope, loadfile and loadgroup) it skips. The share of
+a worker that died goes to the one in its place, and unused if there is none.
 """
 
 from __future__ import annotations
@@ -21,24 +23,26 @@ class Shares:
     def __init__(self, ceiling: float, workers: int) -> None:
         self._part = ceiling / max(1, workers)
         self._left: dict[str, float] = {}
-        self._returned: list[float] = []
+        self._returned: dict[str, float] = {}
         self._used_up: set[str] = set()
 
     def give(self, worker: str) -> float:
         """Return the share of a new worker, in USD: that of a lost one, as far as it is left, if there is one."""
-        share = self._returned.pop() if self._returned else self._part
+        heir_of = next(iter(self._returned), None)
+        share = self._part if heir_of is None else self._returned.pop(heir_of)
         self._left[worker] = share
         return max(share, _NOTHING)
 
     def charge(self, worker: str, cost: float) -> None:
-        """Note what a worker has spent."""
-        if worker in self._left:
-            self._left[worker] -= cost
+        """Note what a worker has spent; also of one that was lost, as long as nobody has its share."""
+        for shares in (self._left, self._returned):
+            if worker in shares:
+                shares[worker] -= cost
 
-    def lose(self, worker: str, in_flight: float) -> None:
-        """Note that a worker has died, over an execution that may have cost *in_flight*."""
+    def lose(self, worker: str) -> None:
+        """Note that a worker has died: another one gets what is left of its share. Twice is harmless."""
         if worker in self._left:
-            self._returned.append(max(0.0, self._left.pop(worker) - in_flight))
+            self._returned[worker] = self._left.pop(worker)
             self._used_up.discard(worker)
 
     def used_up(self, worker: str) -> bool:

@@ -17,14 +17,15 @@ import pytest
 
 from pytest_hillclimb.catalog import entries_from
 from pytest_hillclimb.catalog.fields import case_of
+from pytest_hillclimb.engine.concluding import failed_without_trial
 from pytest_hillclimb.engine.engine import Engine
 from pytest_hillclimb.engine.outcome import Kind, Outcome
 from pytest_hillclimb.engine.trial import Trial
-from pytest_hillclimb.errors import HillclimbError
+from pytest_hillclimb.errors import HillclimbError, InfrastructureError
 from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.schedule.plan import Execution
-from pytest_hillclimb.wiring.campaign import Campaign
+from pytest_hillclimb.wiring.campaign import NOT_QUALIFIED, Campaign
 from pytest_hillclimb.wiring.cases import arrange
 from pytest_hillclimb.wiring.collect import LOADED, RUN_ITEM, Collection, TrialItem
 from pytest_hillclimb.wiring.hooks import load_cases
@@ -117,7 +118,10 @@ class WorkerSession:
         if self._stop_reason is not None:
             pytest.skip(f"not run: {one_line(self._stop_reason)}")
         if (refusal := self._campaign.refusal(item.execution.candidate)) is not None:
-            pytest.skip(refusal)
+            if not self._plan.settings.require_qualified:
+                pytest.skip(refusal)
+            # Its controller, which has looked before the session, may have another environment.
+            return failed_without_trial(item.execution, InfrastructureError(NOT_QUALIFIED, False, refusal))
         item.execution = self._whole(item.execution)
         trial = item.trial = item.trial or self._maker.make(item, self._engine)
         self._awaited = trial
