@@ -16,6 +16,7 @@ from newsroom.desk import Desk
 from pytest_hillclimb import Case, Context, InfrastructureError, Turn
 
 AGENT = Path(__file__).with_name("agent.py")
+GRACE_S = 1.0
 PATIENCE_S = 0.2  # how long an agent may wait for a reply that is withheld
 
 
@@ -97,11 +98,12 @@ class Assignment:
 
 @contextmanager
 def started(environment: Mapping[str, str], seconds: float) -> Iterator[subprocess.Popen[str]]:
-    """Start an agent's process, which is gone at the end, and after so many seconds at the latest."""
+    """Start an agent's process, which is gone at the end, and soon after so many seconds at the latest."""
     command = [sys.executable, "-I", "-S", str(AGENT)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True) as process:
-        timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), process.kill)
+        # Later than the deadline itself, which has then ended the execution as the timeout that it is.
+        timer = threading.Timer(min(seconds + GRACE_S, threading.TIMEOUT_MAX), process.kill)
         timer.daemon = True
         timer.start()
         try:
