@@ -14,7 +14,7 @@ from time import time
 from typing import Any
 
 from pytest_hillclimb.engine.chain import attribute, causes, error_text
-from pytest_hillclimb.errors import BadValueError, InfrastructureError
+from pytest_hillclimb.errors import HillclimbError, InfrastructureError
 
 _OVERLOADED = re.compile(r"overloaded", re.IGNORECASE)
 _RATE_LIMIT = re.compile(r"rate.?limit", re.IGNORECASE)
@@ -108,7 +108,7 @@ def _classify(error: BaseException, default: str) -> Failure:
         return Failure(given or "infrastructure", transient=bool(error.retryable), code=str(error.code))
     if isinstance(error, SystemExit):
         return Failure(given or ("app_exit" if default == "error" else default))
-    if not isinstance(error, Exception) or isinstance(error, BadValueError):
+    if not isinstance(error, Exception) or isinstance(error, HillclimbError):  # which may quote a model
         return Failure(given or default)
     signs = _Signs.read(error)
     finer = _finer_class(signs)
