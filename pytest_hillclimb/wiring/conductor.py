@@ -54,7 +54,6 @@ class Conductor:
         self._trials: dict[Key, Trial] = {}
         self._opened_until = -1
         self._canary = Canary(None)
-        self._canary_until = 0
         self._session: pytest.Session | None = None
         self._max_red = _max_failures(config)
         self._reds = 0
@@ -84,9 +83,17 @@ class Conductor:
             self._settle()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note what pytest skips on its own, unless the run has stopped itself."""
-        if report.skipped and self.stop_reason is None:
-            self.log.note_skip(report.nodeid)
+        """Note what pytest skips on its own, or what fails in a fixture, unless the run has stopped itself."""
+        entry = self.log.at(report.nodeid) if self.stop_reason is None else None
+        if entry is None or entry.outcome is not None:
+            return
+        if report.skipped:
+            entry.skipped = True
+            with self._judging:
+                self._canary.skip(entry.execution.key)
+            self._widen()
+        elif report.failed and (reason := self._canary.never_begun(entry.execution.label)) is not None:
+            self._stop(reason)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -131,21 +138,23 @@ class Conductor:
             ledger=self.ledger,
             pace=self.evals.writer.wait_for_room,
         )
-        self._send_canary(session)
+        positions = {item.execution.key: item.position for item in session.items if isinstance(item, TrialItem)}
+        to_run = {e.execution.key: positions[e.execution.key] for e in open_entries if not e.skipped}
+        self._canary = Canary(settings.canary, to_run)
+        self._widen()
         self._routing.start()
 
-    def _send_canary(self, session: pytest.Session) -> None:
-        """Let nothing be started behind the first executions that are to be run, until these have ended."""
-        items = [item for item in session.items if isinstance(item, TrialItem) and self._may_run_ahead(item)]
-        self._canary = Canary(self.evals.settings.canary, (item.execution.key for item in items))
-        if not self._canary.over:
-            self._canary_until = 1 + max(item.position for item in items if item.execution.key in self._canary)
-            self._allow(None)
+    def _widen(self, front: int | None = None) -> None:
+        """Let queued trials be started as far ahead as the canary lets them, and under ``-x`` the concurrency.
 
-    def _allow(self, until: int | None) -> None:
-        """Let queued trials be started up to the position *until*, and no further than the canary lets them."""
-        limits = [limit for limit in (until, None if self._canary.over else self._canary_until) if limit is not None]
-        self._engine().allow(min(limits, default=None))
+        :param front: place of the item in front, if that has changed
+        """
+        if self._max_red and front is None:
+            return
+        ahead = front + self.evals.settings.concurrency if self._max_red and front is not None else None
+        with self._judging:
+            limits = [limit for limit in (ahead, self._canary.until) if limit is not None]
+            self._engine().allow(min(limits, default=None))
 
     def _settle(self) -> None:
         """Start nothing more, and give what is in flight a short grace to end and be recorded."""
@@ -178,12 +187,8 @@ class Conductor:
     def _outcome(self, item: TrialItem) -> Outcome:
         engine = self._engine()
         trial = item.trial = self._trial(item)
-        if self._canary_until and item.position >= self._canary_until:
-            self._canary.give_up()  # what is left of it was skipped
-            self._canary_until = 0
-            self._allow(None)
         if self._max_red:
-            self._allow(item.position + self.evals.settings.concurrency)
+            self._widen(item.position)
         if self.stop_reason is None:
             engine.need(trial)
             self._open_stretch(item)
@@ -251,7 +256,10 @@ class Conductor:
         self.evals.writer.put(outcome)
         with self._judging:
             self.log.note(outcome.key, outcome)
+            canary = not self._canary.over
             self._judge(outcome)
+        if canary:
+            self._widen()
 
     def _judge(self, outcome: Outcome) -> None:
         """Decide what the outcome means for the trials that have not started."""
@@ -264,9 +272,6 @@ class Conductor:
         reason = outcome.stop_reason or self._canary.judge(outcome)
         if reason is not None:
             self._stop(reason)
-        elif self._canary.over and self._canary_until and not self._max_red:
-            self._canary_until = 0
-            self._allow(None)
 
     def _stop(self, reason: str) -> None:
         self._engine().stop()  # first: only then is it settled which trials were started

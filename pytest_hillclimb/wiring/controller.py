@@ -116,7 +116,7 @@ class Controller:
         for entry in log.untried:
             entry.skipped = run.campaign.refusal(entry.execution.candidate) is not None
         run.tally.to_run = len(log.untried)
-        self._canary = Canary(settings.canary, (entry.execution.key for entry in log.untried))
+        self._canary = Canary(settings.canary, {entry.execution.key: n for n, entry in enumerate(log.untried)})
         print_scope(self._config, run, log)
 
     # --- from the workers ---------------------------------------------------------------------------------------------
@@ -138,8 +138,11 @@ class Controller:
         gist = report.__dict__.pop("hillclimb_gist", None)
         if gist is not None and isinstance(report.longrepr, str):
             report.longrepr = TrialRepr(gist, report.longrepr.replace(VARIANT_PATH, self._shown()).split("\n"))
-        if report.skipped and self.stop_reason is None:
-            self.log.note_skip(report.nodeid)
+        entry = self.log.at(report.nodeid) if self.stop_reason is None else None
+        if entry is not None and entry.outcome is None and report.skipped:
+            entry.skipped = True
+        elif entry is not None and entry.outcome is None and report.failed:
+            self._stop(self._canary.never_begun(entry.execution.label))
         self._tell_progress()
 
     @pytest.hookimpl(optionalhook=True)
@@ -194,8 +197,7 @@ class Controller:
         if outcome.kind is Kind.EXIT:
             self._exit = outcome
             self._stop(outcome.reason)
-        if (reason := outcome.stop_reason or self._canary.judge(outcome)) is not None:
-            self._stop(reason)
+        self._stop(outcome.stop_reason or self._canary.judge(outcome))
 
     def _account(self, shares: Shares, outcome: Outcome, node: Any) -> None:
         """Charge a worker's share; one that cannot pay for more gets no more, as long as another one can."""
@@ -242,9 +244,9 @@ class Controller:
         elif session.exitstatus in _STOPPED and (self.evals.failed or self.stop_reason or self.evals.tally.withheld):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def _stop(self, reason: str) -> None:
-        """Stop the session: workers get nothing more to run."""
-        if self.stop_reason is None:
+    def _stop(self, reason: str | None) -> None:
+        """Stop the session if there is a reason: workers get nothing more to run."""
+        if self.stop_reason is None and reason is not None:
             self.stop_reason = reason
             session: Any = self._config.pluginmanager.get_plugin("dsession")
             if session is not None:

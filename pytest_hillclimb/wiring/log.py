@@ -43,10 +43,9 @@ class RunLog:
         entry.outcome = outcome
         return True
 
-    def note_skip(self, nodeid: str) -> None:
-        """Note that pytest skipped an item; of no account if its execution has an outcome."""
-        if (entry := self._by_nodeid.get(nodeid)) is not None:
-            entry.skipped = True
+    def at(self, nodeid: str) -> Entry | None:
+        """Return the entry of an item, None if it is none of an execution that was selected."""
+        return self._by_nodeid.get(nodeid)
 
     def get(self, key: Key) -> Entry | None:
         """Return the entry of an execution, None if it was not selected."""
