@@ -64,15 +64,23 @@ class Account:
         """Note what an unusable result says of its cost."""
         self._billed.update(_of_stage(billed(value), stage))
 
+    def lost(self, stage: str) -> None:
+        """Note that the last attempt of *stage* was lost with its event loop, and is made again."""
+        known = self._recorded(stage)
+        self._note_spend(known, stage)
+        self.unknown_spend = self.unknown_spend or not known
+
     def retried(self, error: BaseException, stage: str) -> None:
         """Note that a try has failed and, after its wait, is made again."""
         self.retries[stage] += 1
-        known = self._known(error, stage)
+        self._note_spend(self._known(error, stage), stage)
+        self._note_failure(error, classify(error), stage)
+
+    def _note_spend(self, known: Mapping[str, Any], stage: str) -> None:
         if stage == APP and (usage := known.get("usage")):
             self._retry_usage.append({**usage, **_given(known, "model")})
         elif usage := known.get("judge_usage"):
             self._retry_usage.append({**usage, "judge_model": known.get("judge_model")})
-        self._note_failure(error, classify(error), stage)
 
     def results_row(
         self, run: Run, graded: Graded, *, latency_s: float, perf: Mapping[str, Any], over_budget: list[str]

@@ -65,3 +65,4 @@ class Attempts:
         """Remove what the attempts left in temporary directories."""
         for context in (*self._contexts[APP], *self._contexts[JUDGE]):
             context.clean_up()
+        self._recordings.clear()

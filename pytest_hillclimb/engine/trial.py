@@ -176,6 +176,7 @@ class Trial:
         if call.lost and self._services.stopping():
             raise Interrupted(f"{self.execution.label}: its event loop was blocked by other code as the session ended")
         if call.lost:
+            self._account.lost(self._stage)
             self._renew_deadline()
             value = again()
             if not isawaitable(value):

@@ -44,6 +44,15 @@ def check_model(
             raise _other_model(directory, f"rows of the candidate {name}", known[name], wanted)
 
 
+def recorded_matrix(directory: SafeDir | None) -> Mapping[str, Any] | None:
+    """Return the schedule, rotation and seed that a variant was last run with, None if it does not say.
+
+    :raises RefusedError: if ``run.json`` cannot be read
+    """
+    matrix = _read(directory, RUN).get("matrix") if directory is not None else None
+    return matrix if isinstance(matrix, dict) else None
+
+
 def write_run(directory: SafeDir, facts: Mapping[str, Any]) -> None:
     """Record what the variant is run with.
 

@@ -216,6 +216,9 @@ class PriceTable:
         return RowCost(app_cost, judge_cost, app_unpriced + judge_unpriced)
 
     def _cost(self, usage: object, model: object) -> float:
+        parts = usage.get("by_model") if isinstance(usage, Mapping) else None
+        if isinstance(parts, Mapping) and parts:  # several models, each with its own price
+            return sum(self._cost(part, of) for of, part in parts.items())
         counts = read_usage(usage)
         if not isinstance(model, str) or model not in self._prices:
             raise UnpricedError(f"there is no price for model {model!r}" if model else "the model is not known")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_hillclimb.engine.outcome import CANDIDATE_FAILURE, COMPLETED, INFRASTRUCTURE_FAILURE, SKIPPED
+from pytest_hillclimb.model.grade import PASS_METRIC
 from pytest_hillclimb.model.prices import RowCost, summed
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.stats.means import Mean
@@ -29,8 +30,9 @@ def candidate_lines(
     for candidate, classification in counted:
         of = counts.setdefault(candidate, dict.fromkeys(_CLASSES, 0))
         of[classification] += 1
-    names = list(dict.fromkeys(name for found in metrics.values() for name in found))[:_METRICS]
-    titles = [*_CLASSES.values(), "cost USD", *(one_line(name, 12) for name in names)]
+    every = dict.fromkeys(name for found in metrics.values() for name in found)
+    names = sorted(every, key=lambda name: name != PASS_METRIC)[:_METRICS]
+    titles = [*_CLASSES.values(), "cost USD", *(one_line(name, 16) for name in names)]
     rows = [
         (
             one_line(candidate, _WIDTH),

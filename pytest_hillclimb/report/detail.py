@@ -48,6 +48,8 @@ def unmeasured(case: Case, row: Mapping[str, Any], frames: Sequence[str], rows_f
     """
     kind = row.get("error_type")
     lines = [*_field(str(row["failure_class"]), row["error"])]
+    if row.get("code"):
+        lines += _field("code", row["code"])
     lines += [f"  {'at':<{_LABEL_WIDTH}} {MARGIN}{one_line(frame)}" for frame in frames]
     if kind:
         lines += _field("type", kind)
@@ -60,8 +62,8 @@ def unmeasured(case: Case, row: Mapping[str, Any], frames: Sequence[str], rows_f
 
 def headline(row: Mapping[str, Any]) -> str:
     """Return the gist of an errors row for the one-line summary."""
-    kind = f"{row['error_type']}: " if "error_type" in row else ""
-    return one_line(f"{row['failure_class']}: {kind}{row['error']}", 160)
+    kind = row.get("code") or row.get("error_type")
+    return one_line(f"{row['failure_class']}: {f'{kind}: ' if kind else ''}{row['error']}", 160)
 
 
 def missed_gist(row: Mapping[str, Any], over: Sequence[str] = ()) -> str:

@@ -60,12 +60,17 @@ def warning_lines(warnings: Sequence[str]) -> list[str]:
     return [*lines, *([f"warning    ... and {len(warnings) - _LISTED} more"] if len(warnings) > _LISTED else [])]
 
 
-def metric_lines(metrics: Mapping[str, Mean]) -> list[str]:
-    """Return one line for each metric: its mean over cases, and what that rests on."""
+def metric_lines(metrics: Mapping[str, Mean], of: str = "case") -> list[str]:
+    """Return one line for each metric: its mean over cases, and what that rests on.
+
+    :param of: what a mean is taken over: cases, or pairs of a case and a candidate
+    """
     if not metrics:
         return []
     width = max(10, *(len(one_line(name, 40)) for name in metrics))
-    return [f"{one_line(name, 40):<{width}} mean {mean.value:.3f}  n={_basis(mean)}" for name, mean in metrics.items()]
+    return [
+        f"{one_line(name, 40):<{width}} mean {mean.value:.3f}  n={_basis(mean, of)}" for name, mean in metrics.items()
+    ]
 
 
 def spend_lines(tally: Tally, abandoned: int) -> list[str]:
@@ -112,8 +117,8 @@ def variant_cost_lines(spend: Spend) -> list[str]:
     return [f"in all     {total.total:.4f} USD since the variant began{unpriced}{most}"]
 
 
-def _basis(mean: Mean) -> str:
-    return f"{plural(mean.cases, 'case')}, {plural(mean.rows, 'row')}"
+def _basis(mean: Mean, of: str) -> str:
+    return f"{plural(mean.cases, of)}, {plural(mean.rows, 'row')}"
 
 
 def _verdicts(passed: int, missed: int, total: int, missed_word: str) -> str:

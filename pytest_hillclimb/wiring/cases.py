@@ -17,7 +17,7 @@ from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.settings import Settings
 from pytest_hillclimb.model.state import LoopState
 from pytest_hillclimb.schedule.manifest import read_manifest
-from pytest_hillclimb.schedule.matrix import active_candidates, matrix_plan
+from pytest_hillclimb.schedule.matrix import ScheduleName, active_candidates, matrix_plan
 from pytest_hillclimb.schedule.plan import Execution, Key, plan, prompt_id
 from pytest_hillclimb.schedule.prompt_ids import check_prompt_ids
 from pytest_hillclimb.schedule.selection import select
@@ -52,9 +52,11 @@ def load(config: pytest.Config, activation: Activation, state: LoopState) -> Loa
     :raises RefusedError: for anything that is wrong with a catalog, the splits or the selection
     """
     if activation.settings.lane == CHAOS:
-        return arrange(
-            [chaos_entries(config, activation.eval_root)], activation.settings, _manifest(config, activation)
-        )
+        home, scenarios = chaos_entries(config, activation.eval_root)
+        manifest = _manifest(config, activation)
+        if manifest is not None:
+            check_prompt_ids(scenarios, manifest.candidates)
+        return arrange([(home, scenarios)], activation.settings, manifest)
     sources: list[tuple[Path, list[CatalogEntry]]] = []
     norecursedirs = config.getini("norecursedirs")
     for path in catalog_files(activation.eval_root, config.getini("hillclimb_catalogs"), norecursedirs):
@@ -116,8 +118,10 @@ def _row_ids(entries: Sequence[CatalogEntry], manifest: Manifest) -> set[str]:
 
 def _planned(cases: Sequence[Case], settings: Settings, manifest: Manifest | None) -> list[Execution]:
     if manifest is not None:
+        # A schedule pairs candidates with the cases of the catalog; every active one must survive every fault.
+        schedule: ScheduleName = "full" if settings.lane == CHAOS else settings.schedule
         return matrix_plan(
-            cases, settings.reps, manifest, schedule=settings.schedule, rotation=settings.rotation, seed=settings.seed
+            cases, settings.reps, manifest, schedule=schedule, rotation=settings.rotation, seed=settings.seed
         )
     if settings.schedule == "balanced":
         raise OptionError("--hillclimb-schedule balanced needs candidates: name a manifest with --hillclimb-candidates")

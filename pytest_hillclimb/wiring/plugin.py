@@ -183,8 +183,9 @@ def _table(owner: Conductor | Controller, config: pytest.Config) -> list[str]:
     )
     if run.settings.lane in PROBES:
         lines += probe_lines(run.settings.lane, [(e.execution.label, e.outcome) for e in log.entries])
-    lines += metric_lines(means([*run.recorded.scores, *tally.scores]))
-    if run.campaign.manifest is not None:
+    of = "case" if run.campaign.manifest is None else "pair"
+    lines += metric_lines(means([*run.recorded.scores, *tally.scores]), of)
+    if run.campaign.manifest is not None and run.settings.lane not in PROBES:
         lines += candidate_lines(*_by_candidate(owner, config))
     lines += spend_lines(tally, owner.abandoned)
     ceiling = run.campaign.ceiling
@@ -218,6 +219,7 @@ def _by_candidate(
     classes = [
         (tested[entry.execution.prompt_id], entry.outcome.classification if entry.outcome is not None else SKIPPED)
         for entry in owner.log.entries
+        if entry.outcome is not None or entry.skipped
     ]
     return classes, run.tally.costs, {candidate: means(of) for candidate, of in scores.items()}
 

@@ -19,7 +19,7 @@ from pytest_hillclimb.wiring.failures import GradeMissed, NotMeasured, TrialFail
 
 _STREAMS = ("stdout", "stderr", "log")
 _NUMBERS = ("latency_s", "cost_usd", "retries", "judge_retries")
-_WORDS = ("model", "status", "failure_class")
+_WORDS = ("model", "status", "failure_class", "code")
 
 
 class Presenter:
@@ -67,11 +67,18 @@ class Presenter:
         return detail.missed(item.execution.case, outcome.row or {}, outcome.output, shown, over)
 
     def _add_properties(self, item: TrialItem, outcome: Outcome) -> None:
-        kept = [p for p in item.user_properties if not p[0].startswith("hillclimb.") or p in item.identity]
+        identity = _identity(item, outcome)
+        kept = [p for p in item.user_properties if not p[0].startswith("hillclimb.")] + identity
         item.user_properties = [*kept, *_properties(outcome, self._campaign)]
 
     def _shown(self, path: Path) -> str:
         return os.path.relpath(path, self._config.invocation_params.dir)
+
+
+def _identity(item: TrialItem, outcome: Outcome) -> list[tuple[str, object]]:
+    """Return where the execution stands in the matrix; a recorded one keeps the execution id of its row."""
+    recorded = _dict((outcome.row or {}).get("meta")).get("execution_id") if outcome.earlier else None
+    return [(n, recorded if n == "hillclimb.execution_id" and recorded else v) for n, v in item.identity]
 
 
 def _gist(outcome: Outcome, fail_on: str, over: Sequence[str]) -> str:

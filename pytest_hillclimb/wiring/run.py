@@ -23,7 +23,7 @@ from pytest_hillclimb.flow.recorded import Recorded, read_recorded
 from pytest_hillclimb.flow.recorder import Recorder
 from pytest_hillclimb.flow.references import read_reference
 from pytest_hillclimb.flow.rows import variant_rows
-from pytest_hillclimb.flow.runfile import add_summary, check_model, clear_probe, write_run
+from pytest_hillclimb.flow.runfile import add_summary, check_model, clear_probe, recorded_matrix, write_run
 from pytest_hillclimb.flow.safe import SafeDir
 from pytest_hillclimb.flow.writer import Writer
 from pytest_hillclimb.model.settings import PROBES, Settings
@@ -45,6 +45,8 @@ class EvalRun:
         self.campaign = campaign
         self.tally = Tally(campaign.row_cost)
         self.recorded = Recorded()
+        self.other_matrix = False
+        """Whether rows are recorded that another schedule, rotation or seed has planned."""
         self.spend: Spend | None = None
         """What the variant has cost, known once the run is closed; None where nothing has a price."""
         self.warnings: list[str] = []
@@ -102,6 +104,9 @@ class EvalRun:
                 self.recorded = read_recorded(directory)
             candidates = self.campaign.models or None
             check_model(directory, self.settings.model, bool(self.recorded.rows), candidates)
+            if candidates and self.recorded.rows and not self.other_matrix:
+                matrix = recorded_matrix(directory)
+                self.other_matrix = matrix is not None and matrix != self._matrix()
         self._references = self._main.find(BASELINE, REF) if self.settings.lane != "chaos" else None
         return self.recorded
 
@@ -151,7 +156,7 @@ class EvalRun:
         if place is None:
             return None
         row: dict[str, Any] | None = None
-        if place.passed is False:
+        if place.passed is False or self.other_matrix:
             try:
                 row = self.recorded.load(execution.key)
             except HillclimbError as error:
@@ -221,6 +226,8 @@ class EvalRun:
     def _header(self) -> dict[str, Any]:
         served = self.tally.models.most_common(1)
         model = served[0][0] if served else self.settings.model
+        if self.campaign.manifest is not None:
+            model = None  # of many
         lane = f" ({self.settings.lane})" if self.settings.lane != "main" else ""
         return {"label": f"{self.settings.variant}{lane}", **({"model": model} if model else {})}
 
@@ -228,8 +235,13 @@ class EvalRun:
         settings = self.settings
         if self.campaign.manifest is None:
             return {"model": settings.model}
-        matrix = {"schedule": settings.schedule, "rotation": settings.rotation, "seed": settings.seed}
-        return {"candidates": self.campaign.models, "matrix": matrix}
+        return {"candidates": self.campaign.models, "matrix": self._matrix()}
+
+    def _matrix(self) -> dict[str, Any]:
+        """Return what decides which executions there are, and their ids."""
+        settings, manifest = self.settings, self.campaign.manifest
+        turn = None if settings.rotation is None or manifest is None else manifest.turn(settings.rotation)
+        return {"schedule": settings.schedule, "rotation": turn, "seed": settings.seed}
 
     def _facts(self, selection: Mapping[str, Any]) -> dict[str, Any]:
         now = datetime.now(UTC).isoformat(timespec="seconds")

@@ -89,11 +89,16 @@ def _scope_lines(config: pytest.Config, run: EvalRun, log: RunLog) -> list[str]:
         f"hillclimb: variant {settings.variant}, {_tested(run)}, "
         f"{_width(config, settings)}, ceiling {_ceiling(settings.timeout)}",
     ]
-    if (ceiling := run.campaign.ceiling) is not None:
+    if (ceiling := run.campaign.ceiling) is not None and len(log) > recorded + skipped:
         lines.append(_money_line(run, log, ceiling))
     if settings.fresh:
         lines.append(f"hillclimb: fresh: nothing is recorded, rows go to {one_line(run.results_path)}")
     notes = [*loaded.notes, *sorted(set(refused.values()))]
+    if run.other_matrix:
+        notes.append(
+            "this variant holds rows of another rotation, schedule or seed: what they fill is not run again, and keeps "
+            "its execution id; give each campaign a variant or a flow of its own"
+        )
     if run.recorded.errors:
         notes.append(
             f"run again, as their status is error and they hold no score: {plural(run.recorded.errors, 'row')}"
@@ -112,7 +117,11 @@ def _planned(loaded: LoadedCases, settings: Settings) -> str:
         return f"{cases} x {plural(settings.reps, 'rep')}"
     active = {e.candidate.id for e in loaded.executions if e.candidate is not None}
     turn = "" if settings.rotation is None else f", rotation {settings.rotation % manifest.schedule.cycle}"
-    return f"{cases}, {plural(len(active), 'active candidate')}, schedule {settings.schedule}{turn}"
+    return f"{cases}, {plural(len(active), 'active candidate')}, {_schedule(settings)}{turn}"
+
+
+def _schedule(settings: Settings) -> str:
+    return "chaos lane" if settings.lane == "chaos" else f"schedule {settings.schedule}"
 
 
 def _tested(run: EvalRun) -> str:
