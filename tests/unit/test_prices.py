@@ -377,3 +377,11 @@ def test_no_shape_of_usage_raises_or_costs_nothing_unless_all_counts_are_0(usage
     tokens = total_tokens(usage)
     assert tokens is None or tokens >= 0
     assert dollars is None or (dollars > 0) == (tokens != 0)
+
+
+def test_a_usage_of_several_models_has_the_price_of_each() -> None:
+    table = PriceTable({}).with_prices({"big": {"in": 10, "out": 10}, "small": {"in": 1, "out": 1}}, "test")
+    million = {"input_tokens": 1_000_000, "output_tokens": 0}
+    usage = {"input_tokens": 2_000_000, "output_tokens": 0, "by_model": {"big": million, "small": million}}
+    assert table.cost(usage, "big") == 11.0
+    assert table.cost({**usage, "by_model": {"big": million, "unknown": million}}, "big") is None
