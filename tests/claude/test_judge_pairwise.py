@@ -28,8 +28,13 @@ def compared(
 ) -> Grade:
     """Return what the judge makes of a candidate and a reference."""
     ctx = options.pop("ctx", None) or context(case)
-    settings = {"model": JUDGE, "client": async_client(server), "criteria": "Prefer the shorter one.", **options}
-    return asyncio.run(judges.pairwise(ctx, case, Run(output=new), old, **settings))
+
+    async def judged() -> Grade:
+        async with async_client(server) as client:
+            settings = {"model": JUDGE, "client": client, "criteria": "Prefer the shorter one.", **options}
+            return await judges.pairwise(ctx, case, Run(output=new), old, **settings)
+
+    return asyncio.run(judged())
 
 
 def preferring(text: str) -> Any:

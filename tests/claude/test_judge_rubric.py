@@ -25,8 +25,12 @@ def graded(server: MessagesServer, said: Any = TWO, output: Any = "Within 30 day
     """Return what the judge makes of an answer."""
     ctx = options.pop("ctx", None) or context()
     run = options.pop("run", None) or Run(output=output)
-    settings = {"model": JUDGE, "client": async_client(server), **options}
-    return asyncio.run(judges.rubric(ctx, CASE, run, said, **settings))
+
+    async def judged() -> Grade:
+        async with async_client(server) as client:
+            return await judges.rubric(ctx, CASE, run, said, **{"model": JUDGE, "client": client, **options})
+
+    return asyncio.run(judged())
 
 
 def test_the_score_is_the_share_of_claims_that_hold(messages_server: MessagesServer) -> None:
@@ -218,6 +222,13 @@ def test_another_judge_than_was_asked_is_no_judge(messages_server: MessagesServe
     found = caught.value
     assert (found.failure_class, found.judge_model) == ("serving_substitution", "claude-opus-4-2")
     assert found.judge_usage == USAGE
+
+
+def test_an_alias_that_turns_out_to_be_the_model_under_test_is_no_judge(messages_server: MessagesServer) -> None:
+    messages_server.play(claims(True, True, model="claude-opus-4-20250514"))
+    with pytest.raises(JudgeError, match="claude-opus-4-20250514 is the model under test") as caught:
+        graded(messages_server, ctx=context(model="claude-opus-4-0"), model="claude-opus-4-latest")
+    assert (caught.value.failure_class, caught.value.judge_usage) == ("judge_error", USAGE)
 
 
 def test_a_judge_may_be_routed(messages_server: MessagesServer) -> None:
