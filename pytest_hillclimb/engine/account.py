@@ -38,10 +38,17 @@ class Account:
     """Keeps what a trial has spent so far, whoever ends it.
 
     :param recorded: returns what was recorded of the spend of the last attempt of a stage, under the keys of a row
+    :param redact: takes the secrets out of a text, before it is cut
     """
 
-    def __init__(self, execution: Execution, recorded: Callable[[str], Mapping[str, Any]] = lambda stage: {}) -> None:
+    def __init__(
+        self,
+        execution: Execution,
+        recorded: Callable[[str], Mapping[str, Any]] = lambda stage: {},
+        redact: Callable[[str], str] = lambda text: text,
+    ) -> None:
         self._recorded = recorded
+        self._redact = redact
         self.retries = {APP: 0, JUDGE: 0}
         self.unknown_spend = False
         """Whether a try has failed that may have been billed and does not say what."""
@@ -135,7 +142,7 @@ class Account:
         attempt: dict[str, Any] = {"stage": stage, "failure_class": failure.failure_class}
         if failure.code is not None:
             attempt["code"] = failure.code
-        self._history.append({**attempt, "error": error_text(error)[:_HISTORY_CHARS]})
+        self._history.append({**attempt, "error": self._redact(error_text(error))[:_HISTORY_CHARS]})
 
     def _known(self, error: BaseException, stage: str) -> dict[str, Any]:
         """Return what is known of the spend of a failed try: what its exception says, else what was recorded."""

@@ -153,7 +153,7 @@ class Context:
         one's artifacts are kept.
 
         :param name: file name; made path-safe
-        :param data: bytes, or text that is stored as UTF-8
+        :param data: bytes, or text that is stored as UTF-8 without the secrets in it
         :param kind: image, svg, html, pdf, json, text, code or file
         :param alt: text for those who cannot see it
         :raises AttachmentError: for a name or data that cannot be kept, a name that was used for other content, or
@@ -161,7 +161,7 @@ class Context:
         """
         if not isinstance(data, (bytes, str)):
             raise AttachmentError(f"attach({name!r}): expected bytes or text, got {type(data).__name__}")
-        content = data.encode("utf-8", "replace") if isinstance(data, str) else data
+        content = self.app.redactor.text(data).encode("utf-8", "replace") if isinstance(data, str) else data
         safe = path_safe(str(name))
         if not safe.strip("."):
             raise AttachmentError(f"attach({name!r}): expected a file name")

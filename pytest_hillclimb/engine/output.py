@@ -47,9 +47,13 @@ CURRENT: ContextVar[Output | None] = ContextVar("hillclimb_output", default=None
 
 
 class StreamRouter:
-    """Teaches stream objects to hand what a trial writes to the trial."""
+    """Teaches stream objects to hand what a trial writes to the trial.
 
-    def __init__(self) -> None:
+    :param redact: takes the secrets out of what belongs to no trial
+    """
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        self._redact = redact
         self._taught: list[Any] = []
 
     def adopt(self, stream: Any, name: str) -> None:
@@ -61,8 +65,9 @@ class StreamRouter:
         def write(text: str) -> int:
             output = CURRENT.get()
             if output is None:
-                return int(original(text) or 0)
-            output.add(name, text)
+                original(self._redact(text))
+            else:
+                output.add(name, text)
             return len(text)
 
         try:
@@ -80,7 +85,14 @@ class StreamRouter:
 
 
 class LogRouter(logging.Handler):
-    """Keeps the log records of trials with their trial."""
+    """Keeps the log records of trials with their trial, and takes the secrets out of them for all later handlers.
+
+    :param redact: takes the secrets out of a text
+    """
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        super().__init__()
+        self._redact = redact
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a record if a trial made it."""
@@ -88,9 +100,18 @@ class LogRouter(logging.Handler):
         if output is None:
             return
         try:
+            self._clean(record)
             output.add("log", self.format(record) + "\n")
         except Exception:
             self.handleError(record)
+
+    def _clean(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if (clean := self._redact(message)) != message:
+            record.msg, record.args = clean, None
+        if record.exc_info and record.exc_info[0] is not None:
+            # What is here is printed by every formatter in place of the traceback itself.
+            record.exc_text = self._redact(logging.Formatter().formatException(record.exc_info))
 
 
 def not_from_a_trial(record: logging.LogRecord) -> bool:

@@ -60,7 +60,7 @@ class Trial:
         self._lock = threading.Lock()
         self._limits = Limits.of(execution, app.settings)
         self._attempts = Attempts(execution, app, lambda: self.deadline)
-        self._account = Account(execution, self._attempts.billed)
+        self._account = Account(execution, self._attempts.billed, app.redactor.text)
         self._conclusion = Conclusion(execution, app, self._limits, self._account, self._attempts, reserved)
         self._stage = APP
         self._latency = 0.0
@@ -234,7 +234,7 @@ class Trial:
             if self.ended:
                 return False
             if outcome is not None:
-                outcome.said = self._output.take()
+                outcome.said = self._app.redactor.data(self._output.take())
             self.outcome, self.ended = outcome, True
         self._services.ended(self)
         return True

@@ -13,14 +13,15 @@ from decimal import Decimal
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_MAX_UNCHANGED = 129
+MAX_UNCHANGED = 129
+"""Length from which an id may have been cut."""
 _KEPT = 120
 
 
 def path_safe(raw: str) -> str:
     """Return the path-safe form of an id."""
     cleaned = _UNSAFE.sub(lambda m: "__" if ord(m[0]) > 0xFFFF else "_", raw)
-    if cleaned == raw and len(raw) <= _MAX_UNCHANGED:
+    if cleaned == raw and len(raw) <= MAX_UNCHANGED:
         return raw
     digest = hashlib.sha256(_SURROGATE.sub("\ufffd", raw).encode()).hexdigest()
     return f"{cleaned[:_KEPT]}-{digest[:8]}"

@@ -22,6 +22,7 @@ from pytest_hillclimb.errors import OptionError, RefusedError
 from pytest_hillclimb.flow.harness import Harness
 from pytest_hillclimb.flow.roots import conftests_below, outermost_eval_root, search_eval_roots
 from pytest_hillclimb.model.credentials import drop_credentials
+from pytest_hillclimb.model.redaction import Redactor
 from pytest_hillclimb.model.settings import PROBES, Settings
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.schedule.rotation import rotation_of
@@ -39,9 +40,16 @@ class Activation:
     approving: bool
 
 
-def usage_error(error: RefusedError) -> pytest.UsageError:
-    """Return a refusal as pytest's own: exit status 4, and one safe line."""
-    return pytest.UsageError(f"hillclimb: {one_line(error)}")
+def usage_error(error: RefusedError, patterns: Sequence[str] = ()) -> pytest.UsageError:
+    """Return a refusal as pytest's own: exit status 4, and one safe line.
+
+    :param patterns: the ini's further patterns of secrets
+    """
+    try:
+        redactor = Redactor(patterns, os.environ)
+    except OptionError:  # which is then what the refusal is about
+        redactor = Redactor((), os.environ)
+    return pytest.UsageError(f"hillclimb: {one_line(redactor.text(str(error)))}")
 
 
 def activate(config: pytest.Config, args: list[str]) -> bool:

@@ -12,6 +12,7 @@ import pytest
 from pytest_hillclimb.engine.ledger import Ledger
 from pytest_hillclimb.errors import OptionError
 from pytest_hillclimb.model.candidate import Candidate, Manifest
+from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.credentials import missing
 from pytest_hillclimb.model.prices import PriceTable, RowCost
 from pytest_hillclimb.model.redaction import Redactor
@@ -83,6 +84,11 @@ class Campaign:
             reason = f"not qualified: {candidate.id} needs {names} in the environment" if names else None
             self._refusals[candidate.id] = reason
         return self._refusals[candidate.id]
+
+    def shown(self, case: Case) -> Case:
+        """Return a case as it may be shown, without the secrets in its prompt and its expected answer."""
+        clean = self.redactor.data
+        return case.model_copy(update={"prompt": clean(case.stored_prompt), "expected": clean(case.expected)})
 
     def row_cost(self, row: Row) -> RowCost:
         """Return what a row of this run has cost."""

@@ -50,7 +50,7 @@ class Conductor:
         self._config = config
         self.ledger = run.campaign.ledger()
         self._maker = TrialMaker(run.campaign, run.state.raw, run.reference)
-        self._routing = OutputRouting(config)
+        self._routing = OutputRouting(config, run.campaign.redactor.text)
         self._trials: dict[Key, Trial] = {}
         self._opened_until = -1
         self._canary = Canary(None)

@@ -178,7 +178,8 @@ class Controller:
         charged = 0.0 if began is None else self.evals.campaign.worst_case(execution) or 0.0
         outcome = failed_without_trial(execution, error, latency_s=latency, charged=charged)
         row = outcome.row or {}
-        report.longrepr = TrialRepr(headline(row), unmeasured(execution.case, row, (), f"{self._shown()}/{ERRORS}"))
+        case, rows = self.evals.campaign.shown(execution.case), f"{self._shown()}/{ERRORS}"
+        report.longrepr = TrialRepr(headline(row), unmeasured(case, row, (), rows))
         self._take(outcome, report.node)
         return (yield)
 

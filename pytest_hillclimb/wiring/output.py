@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -13,12 +14,15 @@ _DEFAULT_FORMAT = "%(levelname)-8s %(name)s:%(filename)s:%(lineno)d %(message)s"
 
 
 class OutputRouting:
-    """Routes streams and log records of trials for the time of a run. With ``-s``, streams are left alone."""
+    """Routes streams and log records of trials for the time of a run. With ``-s``, streams are left alone.
 
-    def __init__(self, config: pytest.Config) -> None:
+    :param redact: takes the secrets out of a text
+    """
+
+    def __init__(self, config: pytest.Config, redact: Callable[[str], str]) -> None:
         self._capturing = config.getoption("capture", "no") != "no"
-        self._streams = StreamRouter()
-        self._logs = LogRouter()
+        self._streams = StreamRouter(redact)
+        self._logs = LogRouter(redact)
         self._logs.setFormatter(
             logging.Formatter(_ini(config, "log_format") or _DEFAULT_FORMAT, _ini(config, "log_date_format"))
         )
@@ -27,7 +31,7 @@ class OutputRouting:
 
     def start(self) -> None:
         """Start routing."""
-        logging.getLogger().addHandler(self._logs)
+        logging.getLogger().handlers.insert(0, self._logs)  # before those that pytest prints and writes with
         self.adopt()
 
     def adopt(self) -> None:

@@ -96,7 +96,7 @@ class EvalSession:
                 with FlowDir(settings.flow_base, settings.flow) as flow:
                     record_approval(flow.make(), activation.harness.sha)
         except RefusedError as error:
-            raise usage_error(error) from None
+            raise usage_error(error, config.getini("hillclimb_redact")) from None
         config.stash[LOADED] = loaded
         for part in self._parts(config, loaded, run):
             config.pluginmanager.register(part)
@@ -107,11 +107,11 @@ class EvalSession:
 
     def _parts(self, config: pytest.Config, loaded: LoadedCases, run: EvalRun) -> list[object]:
         """Return the objects that play this session's role: planner, controller of workers, or sole process."""
-        settings = self._activation.settings
+        settings, reporting = self._activation.settings, Reporting(run.campaign.redactor)
         if config.pluginmanager.has_plugin("dsession"):
             self._owner = Controller(config, self._activation, loaded, run)
-            return [self._owner, Reporting()]
-        collecting = [Collection(settings, loaded), EmptyRun(self._activation), Reporting()]
+            return [self._owner, reporting]
+        collecting = [Collection(settings, loaded), EmptyRun(self._activation), reporting]
         if settings.plan:
             return [*collecting, PlanOnly(run)]
         conductor = self._owner = Conductor(config, run)
@@ -140,7 +140,7 @@ class EvalSession:
             return
         terminalreporter.write_sep("=", f"hillclimb: {owner.evals.settings.variant}")
         for line in _table(owner, config):
-            terminalreporter.write_line(line)
+            terminalreporter.write_line(owner.evals.campaign.redactor.text(line))
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from pytest_hillclimb.engine.outcome import Kind, Outcome
 from pytest_hillclimb.flow.layout import ERRORS, TRACES
+from pytest_hillclimb.model.redaction import Redactor
 from pytest_hillclimb.report import detail
 from pytest_hillclimb.report.terminal import multiline, one_line
 from pytest_hillclimb.wiring.campaign import Campaign
@@ -46,7 +48,8 @@ class Presenter:
                 pytest.exit(one_line(outcome.reason), returncode=outcome.returncode)
             case Kind.FAILED if outcome.row is not None:
                 rows = self._shown(self._variant_path / ERRORS)
-                lines = detail.unmeasured(item.execution.case, outcome.row, outcome.place, rows)
+                case = self._campaign.shown(item.execution.case)
+                lines = detail.unmeasured(case, outcome.row, outcome.place, rows)
                 raise NotMeasured(detail.headline(outcome.row), lines)
         fail_on = self._campaign.settings.fail_on
         if outcome.is_red(fail_on):
@@ -64,7 +67,7 @@ class Presenter:
     def _missed_lines(self, item: TrialItem, outcome: Outcome, over: Sequence[str]) -> list[str]:
         trace = self._variant_path / TRACES / f"{item.execution.file_stem}.json"
         shown = self._shown(trace) if outcome.has_trace else None
-        return detail.missed(item.execution.case, outcome.row or {}, outcome.output, shown, over)
+        return detail.missed(self._campaign.shown(item.execution.case), outcome.row or {}, outcome.output, shown, over)
 
     def _add_properties(self, item: TrialItem, outcome: Outcome) -> None:
         identity = _identity(item, outcome)
@@ -114,20 +117,37 @@ def _dict(value: object) -> dict[str, Any]:
 
 
 class Reporting:
-    """Shapes pytest's reports of items: E for what was not measured, true durations, ``missed`` as a word.
+    """Shapes pytest's reports of items: E for what was not measured, true durations, ``missed`` as a word, no secrets.
 
     :param sends_home: whether reports carry outcomes, as a worker's do
     """
 
-    def __init__(self, *, sends_home: bool = False) -> None:
+    def __init__(self, redactor: Redactor, *, sends_home: bool = False) -> None:
+        self._redactor = redactor
         self._sends_home = sends_home
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-        """Shape the report of the call phase."""
+        """Shape the report of an execution."""
         report: pytest.TestReport = yield
-        if not isinstance(item, TrialItem) or report.when != "call":
+        if not isinstance(item, TrialItem):
             return report
+        self._redact(report)
+        if report.when == "call":
+            self._shape(report, item, call)
+        return report
+
+    def _redact(self, report: pytest.TestReport) -> None:
+        """Take the secrets out of what fixtures, and threads that belong to no trial, have said and raised."""
+        clean = self._redactor.text
+        report.sections = [(name, clean(text)) for name, text in report.sections]
+        if report.skipped and isinstance(report.longrepr, tuple):
+            path, line, reason = report.longrepr
+            report.longrepr = (path, line, clean(reason))
+        elif report.failed and (text := clean(report.longreprtext)) != report.longreprtext:
+            report.longrepr = text
+
+    def _shape(self, report: pytest.TestReport, item: TrialItem, call: pytest.CallInfo[None]) -> None:
         outcome = item.outcome
         if outcome is not None and outcome.duration:
             report.start, report.duration = outcome.started, outcome.duration
@@ -141,7 +161,13 @@ class Reporting:
             report.hillclimb_missed = True  # type: ignore[attr-defined]
         if self._sends_home:
             _load(report, item, call)
-        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
+        """Take the secrets out of a warning before anyone shows it."""
+        text = str(warning_message.message)
+        if (clean := self._redactor.text(text)) != text:
+            warning_message.message = UserWarning(clean)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport | pytest.CollectReport) -> Any:

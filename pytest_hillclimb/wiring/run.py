@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -26,10 +26,11 @@ from pytest_hillclimb.flow.rows import variant_rows
 from pytest_hillclimb.flow.runfile import add_summary, check_model, clear_probe, recorded_matrix, write_run
 from pytest_hillclimb.flow.safe import SafeDir
 from pytest_hillclimb.flow.writer import Writer
+from pytest_hillclimb.model.ids import MAX_UNCHANGED
 from pytest_hillclimb.model.settings import PROBES, Settings
 from pytest_hillclimb.model.state import LoopState
 from pytest_hillclimb.report.tally import Tally
-from pytest_hillclimb.schedule.plan import Execution
+from pytest_hillclimb.schedule.plan import Execution, Key
 from pytest_hillclimb.stats.spend import Spend, spend
 from pytest_hillclimb.wiring.activation import Activation
 from pytest_hillclimb.wiring.campaign import Campaign
@@ -102,11 +103,11 @@ class EvalRun:
             directory = self._read_from.find(self.settings.variant)
             if not self.recorded.is_current(directory):
                 self.recorded = read_recorded(directory)
-            candidates = self.campaign.models or None
-            check_model(directory, self.settings.model, bool(self.recorded.rows), candidates)
-            if candidates and self.recorded.rows and not self.other_matrix:
+            tested, rows = self._tested(), self.recorded.rows
+            check_model(directory, tested.get("model"), bool(rows), _with_rows(tested.get("candidates"), rows))
+            if "matrix" in tested and rows and not self.other_matrix:
                 matrix = recorded_matrix(directory)
-                self.other_matrix = matrix is not None and matrix != self._matrix()
+                self.other_matrix = matrix is not None and matrix != tested["matrix"]
         self._references = self._main.find(BASELINE, REF) if self.settings.lane != "chaos" else None
         return self.recorded
 
@@ -225,7 +226,7 @@ class EvalRun:
 
     def _header(self) -> dict[str, Any]:
         served = self.tally.models.most_common(1)
-        model = served[0][0] if served else self.settings.model
+        model = served[0][0] if served else self._tested().get("model")
         if self.campaign.manifest is not None:
             model = None  # of many
         lane = f" ({self.settings.lane})" if self.settings.lane != "main" else ""
@@ -233,15 +234,14 @@ class EvalRun:
 
     def _tested(self) -> dict[str, Any]:
         settings = self.settings
-        if self.campaign.manifest is None:
-            return {"model": settings.model}
-        return {"candidates": self.campaign.models, "matrix": self._matrix()}
-
-    def _matrix(self) -> dict[str, Any]:
-        """Return what decides which executions there are, and their ids."""
-        settings, manifest = self.settings, self.campaign.manifest
-        turn = None if settings.rotation is None or manifest is None else manifest.turn(settings.rotation)
-        return {"schedule": settings.schedule, "rotation": turn, "seed": settings.seed}
+        tested: dict[str, Any] = {"model": settings.model}
+        if (manifest := self.campaign.manifest) is not None:
+            # What decides which executions there are, and their ids.
+            turn = None if settings.rotation is None else manifest.turn(settings.rotation)
+            matrix = {"schedule": settings.schedule, "rotation": turn, "seed": settings.seed}
+            tested = {"candidates": self.campaign.models, "matrix": matrix}
+        clean: dict[str, Any] = self.campaign.redactor.data(tested)
+        return clean
 
     def _facts(self, selection: Mapping[str, Any]) -> dict[str, Any]:
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -254,7 +254,7 @@ class EvalRun:
             "timeout_s": self.settings.timeout,
             "concurrency": self.settings.concurrency,
             "max_cost_usd": self.settings.max_cost,
-            "selection": dict(selection),
+            "selection": self.campaign.redactor.data(dict(selection)),
             "harness_sha": self._activation.harness.sha,
             "commit": _commit(self._activation.eval_root),
             "versions": {
@@ -264,6 +264,15 @@ class EvalRun:
                 "anthropic": version("anthropic"),
             },
         }
+
+
+def _with_rows(candidates: Mapping[str, str] | None, rows: Iterable[Key]) -> dict[str, str] | None:
+    """Return the candidates that may have rows: the others may be given another model."""
+    if candidates is None:
+        return None
+    ids = {prompt_id for prompt_id, _ in rows}
+    cut = any(len(id_) >= MAX_UNCHANGED for id_ in ids)  # such an id may have lost the name of its candidate
+    return {name: model for name, model in candidates.items() if cut or any(id_.endswith(f".{name}") for id_ in ids)}
 
 
 def _commit(directory: Path) -> str | None:

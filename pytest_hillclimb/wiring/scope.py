@@ -54,7 +54,7 @@ def _coverage_lines(config: pytest.Config, run: EvalRun) -> list[str]:
 def print_scope(config: pytest.Config, run: EvalRun, log: RunLog) -> None:
     """Print what is about to run: what was planned, what of it was selected, and what will be paid for."""
     for line in _scope_lines(config, run, log):
-        print_line(config, line)
+        print_line(config, run.campaign.redactor.text(line))
 
 
 def selection_facts(settings: Settings, executions: int) -> dict[str, Any]:

@@ -55,8 +55,8 @@ class WorkerSession:
         self._awaited: Trial | None = None
         self._late: list[Outcome] = []
         self._stop_reason: str | None = None
-        self._routing = OutputRouting(config)
         self._campaign = _campaign(self._plan)
+        self._routing = OutputRouting(config, self._campaign.redactor.text)
         ledger = self._campaign.ledger(config.workerinput.get(SHARE))  # type: ignore[attr-defined]
         self._engine = Engine(1, on_end=self._on_end, warn=lambda _: None, ledger=ledger)
         self._maker = TrialMaker(self._campaign, self._plan.state, self._reference)
@@ -79,7 +79,7 @@ class WorkerSession:
         config.stash[LOADED] = loaded = arrange(files, given.settings, given.manifest)
         config.stash[RUN_ITEM] = self.run
         names = {_path_here(config, given, path): path for path, _ in given.files}
-        for part in (Collection(given.settings, loaded, names), Reporting(sends_home=True)):
+        for part in (Collection(given.settings, loaded, names), Reporting(self._campaign.redactor, sends_home=True)):
             config.pluginmanager.register(part)
         self._routing.start()
 
