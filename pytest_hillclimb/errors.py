@@ -12,6 +12,7 @@
     |   |-- HarnessError        the harness is not the one that was approved
     |   |-- LockedError         another session writes the variant
     |   `-- HookError           a hook of a conftest that is missing or misspelt
+    |-- JudgeError              a judge's verdict cannot be read (pytest_hillclimb.claude.judges)
     |-- BadValueError           a value that a row, a trace or a reference cannot hold
     |-- AttachmentError         an artifact that cannot be kept
     `-- WriteError              the disk did not take what was paid for

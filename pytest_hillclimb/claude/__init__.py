@@ -27,6 +27,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pytest_hillclimb.claude import judges
     from pytest_hillclimb.claude.errors import AnswerError
     from pytest_hillclimb.claude.messages import message
     from pytest_hillclimb.claude.recorder import record
@@ -39,10 +40,12 @@ _HOMES = {
     "record": "recorder",
 }
 
-__all__ = ["AnswerError", "conversation", "message", "record"]
+__all__ = ["AnswerError", "conversation", "judges", "message", "record"]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "judges":
+        return import_module(f"{__name__}.judges")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pytest_hillclimb.engine.chain import error_text
+from pytest_hillclimb.engine.chain import causes, error_text
 from pytest_hillclimb.engine.classify import Failure, classify
 from pytest_hillclimb.engine.ends import EngineEnd
 from pytest_hillclimb.engine.outcome import CANDIDATE_FAILURE, COMPLETED, INFRASTRUCTURE_FAILURE
@@ -146,7 +146,10 @@ class Account:
 
     def _known(self, error: BaseException, stage: str) -> dict[str, Any]:
         """Return what is known of the spend of a failed try: what its exception says, else what was recorded."""
-        return {**self._recorded(stage), **_of_stage(billed(error), stage)}
+        said: dict[str, Any] = {}
+        for each in causes(error):  # an app may have wrapped the exception that knows
+            said = {**billed(each), **said}
+        return {**self._recorded(stage), **_of_stage(said, stage)}
 
     def _attempts(self) -> dict[str, Any]:
         """Return the history of failed tries, kept for candidates and where the infrastructure failed."""

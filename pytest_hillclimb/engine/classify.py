@@ -14,6 +14,7 @@ from time import time
 from typing import Any
 
 from pytest_hillclimb.engine.chain import attribute, causes, error_text
+from pytest_hillclimb.engine.ends import EngineEnd
 from pytest_hillclimb.errors import HillclimbError, InfrastructureError
 
 _OVERLOADED = re.compile(r"overloaded", re.IGNORECASE)
@@ -110,6 +111,8 @@ def _classify(error: BaseException, default: str) -> Failure:
         return Failure(given or ("app_exit" if default == "error" else default))
     if not isinstance(error, Exception) or isinstance(error, HillclimbError):  # which may quote a model
         return Failure(given or default)
+    if (wrapped := _wrapped_class(error)) is not None:
+        return Failure(given or wrapped)
     signs = _Signs.read(error)
     finer = _finer_class(signs)
     transient = finer not in _STOPPING and _is_transient(signs)
@@ -163,6 +166,11 @@ def _first(values: Iterable[Any]) -> Any:
 def _given_class(error: BaseException) -> str | None:
     given = attribute(error, "failure_class")
     return given if isinstance(given, str) and given else None
+
+
+def _wrapped_class(error: BaseException) -> str | None:
+    """Return the class of an exception of this package's own that an app has wrapped in one of its own."""
+    return _first(_given_class(e) for e in causes(error) if isinstance(e, (HillclimbError, EngineEnd)))
 
 
 def _status(error: BaseException) -> int | None:

@@ -274,3 +274,27 @@ def test_a_users_sync_client_fails_alike(
 
     row = claude_lab(run_case).failed()
     assert (row["failure_class"], row["retries"], len(messages_server.requests)) == (failure_class, tries - 1, tries)
+
+
+class OpaqueError(Exception):
+    """Says nothing of what it wraps."""
+
+
+@pytest.mark.parametrize("implicit", [False, True], ids=["cause", "context"])
+def test_an_answer_that_is_none_keeps_class_and_spend_when_the_app_wraps_it(
+    claude_lab: MakeLab, messages_server: MessagesServer, implicit: bool
+) -> None:
+    plain = asking(messages_server)
+
+    async def app(case: Any, ctx: Any) -> Any:
+        try:
+            return await plain(case, ctx)
+        except claude.AnswerError as error:
+            if implicit:
+                raise OpaqueError("no answer")  # noqa: B904
+            raise OpaqueError("no answer") from error
+
+    messages_server.play(answer("searching", stop_reason="pause_turn"))
+    row = claude_lab(app).failed()
+    assert row["failure_class"] == "incomplete"
+    assert row["usage"]["output_tokens"] > 0
