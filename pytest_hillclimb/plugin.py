@@ -91,9 +91,14 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
 
 def _import_as_controller(config: pytest.Config) -> None:
     """In a worker, import the conftests of the eval initially, as its controller has done."""
+    namespace = config.known_args_namespace
+    if getattr(namespace, "hillclimb_null", None) or getattr(namespace, "hillclimb_oracle", None):
+        from pytest_hillclimb.model.credentials import drop_credentials
+
+        drop_credentials(os.environ)  # of a worker on another machine
     paths = config.getini("hillclimb_paths")
-    if paths and not config.known_args_namespace.file_or_dir:
-        config.known_args_namespace.file_or_dir = [str(config.invocation_params.dir), *map(str, paths)]
+    if paths and not namespace.file_or_dir:
+        namespace.file_or_dir = [str(config.invocation_params.dir), *map(str, paths)]
 
 
 def _is_worker_process() -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -66,7 +66,7 @@ def digest_harness(
     catalogs: Iterable[Path] = (),
     extra: Iterable[Path] = (),
     harness_paths: Iterable[str] = (),
-    leave_out: Path | None = None,
+    leave_out: Collection[Path] = (),
 ) -> Harness:
     """Return the digest of the harness of an eval root; all paths are absolute.
 
@@ -80,7 +80,7 @@ def digest_harness(
     :param catalogs: the catalog files
     :param extra: further files, such as the candidate manifest
     :param harness_paths: listed files and directories, relative to rootdir
-    :param leave_out: a directory that a listed one may contain and that is not covered, such as the flow
+    :param leave_out: directories that a listed one may contain and that are not covered, such as the flow
     :raises HarnessError: if a file cannot be read
     """
     files = [*_conftests(eval_root, confcutdir, norecursedirs), *catalogs, *extra]
@@ -114,17 +114,17 @@ def _lockfiles(directory: Path) -> Iterator[Path]:
             yield directory / name
 
 
-def _expand(path: Path, leave_out: Path | None) -> Iterator[Path]:
+def _expand(path: Path, leave_out: Collection[Path]) -> Iterator[Path]:
     """Yield a listed file, or the regular files below a listed directory."""
     if not path.is_dir():
         yield path
         return
-    left_out = leave_out and os.path.realpath(leave_out)
+    left_out = {os.path.realpath(directory) for directory in leave_out}
     for folder, subdirectories, names in os.walk(path, onerror=_unlisted):
         subdirectories[:] = [
             name
             for name in subdirectories
-            if name not in _CACHES and os.path.realpath(os.path.join(folder, name)) != left_out
+            if name not in _CACHES and os.path.realpath(os.path.join(folder, name)) not in left_out
         ]
         yield from (file for name in names if (file := Path(folder, name)).is_file())
 

@@ -30,6 +30,7 @@ from pytest_hillclimb.flow.safe import SafeDir
 from pytest_hillclimb.flow.traces import MAX_TRACE_BYTES, encode_turns
 from pytest_hillclimb.model.jsonable import compact
 from pytest_hillclimb.model.rows import Row
+from pytest_hillclimb.model.settings import MAIN
 
 _EXCERPT_CHARS = 4000
 
@@ -41,12 +42,18 @@ class Recorder:
     :param variant: name of the variant
     :param scored: the path-safe ids that have rows already
     :param max_trace_bytes: cap on the file of one trace, from 2
+    :param lane: any but main is written into the ``meta`` of rows, and freezes no references
     :raises WriteError: if a journal cannot be opened
     :raises RefusedError: if a directory cannot be made or used
     """
 
     def __init__(
-        self, flow: FlowDir, variant: str, scored: Collection[str] = (), max_trace_bytes: int = MAX_TRACE_BYTES
+        self,
+        flow: FlowDir,
+        variant: str,
+        scored: Collection[str] = (),
+        max_trace_bytes: int = MAX_TRACE_BYTES,
+        lane: str = MAIN,
     ) -> None:
         self.warnings: list[str] = []
         self.rescue: str | None = None
@@ -61,7 +68,9 @@ class Recorder:
         self._max_trace_bytes = max_trace_bytes
         self._directory = flow.make(variant)
         self._traces = flow.make(variant, TRACES)
-        self._refs = References(flow.make(BASELINE, REF), scored) if variant == BASELINE else None
+        self._lane = lane
+        freezes = variant == BASELINE and lane == MAIN
+        self._refs = References(flow.make(BASELINE, REF), scored) if freezes else None
         self._flow = flow
         self._variant = variant
         self._journals = {name: Journal(self._directory, name) for name in (RESULTS, ERRORS)}
@@ -84,6 +93,8 @@ class Recorder:
 
     def _record(self, outcome: Outcome) -> bool:
         row = outcome.row
+        if row is not None and self._lane != MAIN:
+            row["meta"] = {**(row.get("meta") or {}), "lane": self._lane}
         line = _line(row) if row is not None else b""
         delivery = self.deliveries.take(outcome, line)
         if delivery is Delivery.CONFLICTING:

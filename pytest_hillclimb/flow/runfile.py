@@ -17,6 +17,7 @@ from pytest_hillclimb.errors import RefusedError
 from pytest_hillclimb.flow import document
 from pytest_hillclimb.flow.layout import ERRORS, RESULTS, RUN, SUMMARY
 from pytest_hillclimb.flow.safe import SafeDir, refused
+from pytest_hillclimb.model.settings import MAIN
 
 
 def check_model(
@@ -70,16 +71,27 @@ def write_run(directory: SafeDir, facts: Mapping[str, Any]) -> None:
         _write(directory, RUN, new)
 
 
-def clear_probe(directory: SafeDir, lane: str) -> None:
-    """Empty the rows of an earlier check of the grader: each check is made anew.
+def check_lane(directory: SafeDir | None, lane: str) -> None:
+    """Refuse to add rows of one lane to those of another.
 
-    :param lane: the lane of the check, which ``run.json`` names
-    :raises RefusedError: if the rows are not of that lane, or cannot be emptied
+    :param directory: the directory of the variant, None if it does not exist
+    :param lane: the lane of this run; rows that no ``run.json`` tells about are of the main lane
+    :raises RefusedError: if there are rows of another lane, or ``run.json`` cannot be read
     """
-    filled = [name for name in (RESULTS, ERRORS) if (status := directory.check(name)) is not None and status.st_size]
-    if filled and _read(directory, RUN).get("lane") != lane:
-        raise RefusedError(f"{directory.path_of(filled[0])} holds rows that are no {lane} check; move it away first")
-    for name in filled:
+    if directory is None or not (filled := _filled(directory)):
+        return
+    found = _read(directory, RUN).get("lane", MAIN)
+    if found != lane:
+        text = f"{directory.path_of(filled[0])} holds rows of the lane {found}, this run is of the lane {lane}"
+        raise RefusedError(f"{text}: name another flow, or move that directory away", recorded=found, wanted=lane)
+
+
+def clear_rows(directory: SafeDir) -> None:
+    """Empty the rows of a variant, as a check of the grader is made anew each time.
+
+    :raises RefusedError: if they cannot be emptied
+    """
+    for name in _filled(directory):
         with refused(f"cannot empty {directory.path_of(name)}"):
             directory.overwrite(name, b"")
 
@@ -97,6 +109,11 @@ def add_summary(directory: SafeDir, header: Mapping[str, Any]) -> str | None:
     except RefusedError as error:
         return f"{error.message}; nothing was added to it"
     return None
+
+
+def _filled(directory: SafeDir) -> list[str]:
+    """Return the files of rows that are not empty."""
+    return [name for name in (RESULTS, ERRORS) if (status := directory.check(name)) is not None and status.st_size]
 
 
 def _read(directory: SafeDir, name: str) -> dict[str, Any]:

@@ -55,6 +55,11 @@ def environment_for(
     }
 
 
-def drop_credentials(environ: MutableMapping[str, str]) -> dict[str, str]:
-    """Remove from *environ* what looks like a credential by its name, and return it."""
-    return {name: environ.pop(name) for name in list(environ) if is_credential_name(name)}
+def drop_credentials(environ: MutableMapping[str, str], required: Collection[str] = ()) -> dict[str, str]:
+    """Remove from *environ* what looks like a credential by its name, and what is *required*; return it.
+
+    Other threads may do the same.
+    """
+    names = [name for name in list(environ) if name in required or is_credential_name(name)]
+    found = {name: environ.pop(name, None) for name in names}
+    return {name: value for name, value in found.items() if value is not None}

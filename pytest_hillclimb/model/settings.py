@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-NULL, ORACLE = "null", "oracle"
+MAIN, CHAOS, NULL, ORACLE = "main", "chaos", "null", "oracle"
 PROBES = (NULL, ORACLE)
 """The lanes that check the grader, in which the app is not called."""
 
@@ -41,7 +41,7 @@ class Settings:
     require_qualified: bool = False
     max_cost: float | None = None
     trial_cost: float | None = None
-    lane: str = "main"
+    lane: str = MAIN
     canary: int | None = None
     max_trace_bytes: int = 64 * 1024 * 1024
 
@@ -53,7 +53,7 @@ class Settings:
     @property
     def records(self) -> str:
         """The flow directory that rows go to, as ``flow``: a sibling of it in any lane but main."""
-        return self.flow if self.lane == "main" else f"{self.flow.rstrip('/')}.{self.lane}"
+        return self._records(self.lane)
 
     @property
     def records_path(self) -> Path:
@@ -61,6 +61,14 @@ class Settings:
         return self.flow_base / self.records
 
     @property
+    def all_records(self) -> tuple[Path, ...]:
+        """Where the rows of every lane go."""
+        return tuple(self.flow_base / self._records(lane) for lane in (MAIN, CHAOS, *PROBES))
+
+    @property
     def is_baseline(self) -> bool:
         """Whether this run measures the baseline, the variant that freezes references."""
         return self.variant == "baseline"
+
+    def _records(self, lane: str) -> str:
+        return self.flow if lane == MAIN else f"{self.flow.rstrip('/')}.{lane}"

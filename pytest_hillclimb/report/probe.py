@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pytest_hillclimb.engine.outcome import Outcome
+from pytest_hillclimb.engine.outcome import Kind, Outcome
 from pytest_hillclimb.model.settings import NULL
 from pytest_hillclimb.report.terminal import one_line, plural
 
@@ -17,24 +17,24 @@ def probe_lines(lane: str, outcomes: Iterable[tuple[str, Outcome | None]]) -> li
     :param lane: null or oracle
     :param outcomes: name and outcome of each execution
     """
-    graded = [(name, outcome) for name, outcome in outcomes if outcome is not None and outcome.row is not None]
-    wrong = [name for name, outcome in graded if outcome.passed is (lane == NULL)]
-    right = [name for name, outcome in graded if outcome.passed is (lane != NULL)]
-    failed = [name for name, outcome in graded if outcome.failure_class is not None]
-    silent = len(graded) - len(wrong) - len(right) - len(failed)
-    does, does_not = ("fails", "passed") if lane == NULL else ("passes", "failed")
-    answers = "the empty answer" if lane == NULL else "the expected answer"
+    ended = [(name, outcome) for name, outcome in outcomes if outcome is not None]
+    graded = [(name, outcome.passed) for name, outcome in ended if outcome.kind is Kind.SCORED]
+    failed = [name for name, outcome in ended if outcome.kind is Kind.FAILED]
+    judged = [name for name, passed in graded if passed is not None]
+    wrong = [name for name, passed in graded if passed is (lane == NULL)]
+    does, did_not = ("fails", "passed") if lane == NULL else ("passes", "failed")
+    answer = "the empty answer" if lane == NULL else "the expected answer"
     lines = []
     if wrong:
-        lines.append(f"the grader {does_not} {answers} in {len(wrong)} of {len(graded)}: {_named(wrong)}")
-    elif right:
-        lines.append(f"the grader {does} {answers} in all {plural(len(right), 'execution')} with a verdict")
-    if silent:
+        lines.append(f"the grader {did_not} {answer} in {len(wrong)} of {len(judged)}: {_named(wrong)}")
+    elif judged:
+        lines.append(f"the grader {does} {answer} in all {plural(len(judged), 'execution')} with a verdict")
+    else:
+        lines.append(f"nothing is known of the grader: no grade of {answer} has a verdict")
+    if silent := len(graded) - len(judged):
         lines.append(f"{plural(silent, 'grade')} without a verdict: give a bool, a metric 'pass', or Grade.passed")
     if failed:
         lines.append(f"{plural(len(failed), 'execution')} could not be graded: {_named(failed)}")
-    if not graded:
-        lines.append(f"nothing was graded with {answers}")
     return [f"{lane:<10} {line}" for line in lines]
 
 

@@ -23,7 +23,7 @@ from pytest_hillclimb.flow.harness import Harness
 from pytest_hillclimb.flow.roots import conftests_below, outermost_eval_root, search_eval_roots
 from pytest_hillclimb.model.credentials import drop_credentials
 from pytest_hillclimb.model.redaction import Redactor
-from pytest_hillclimb.model.settings import PROBES, Settings
+from pytest_hillclimb.model.settings import MAIN, NULL, PROBES, Settings
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.schedule.rotation import rotation_of
 
@@ -38,6 +38,8 @@ class Activation:
     searched: tuple[Path, ...]
     harness: Harness
     approving: bool
+    withheld: tuple[str, ...] = ()
+    """The names of the credentials that the session does without."""
 
 
 def usage_error(error: RefusedError, patterns: Sequence[str] = ()) -> pytest.UsageError:
@@ -73,10 +75,8 @@ def activate(config: pytest.Config, args: list[str]) -> bool:
         _refuse_each(namespace)
         _refuse_hidden_ini(config)
         settings = resolve_settings(config)
-        if settings.lane in PROBES:
-            dropped = drop_credentials(os.environ)  # before anything of the user's is imported
-            config.add_cleanup(lambda: os.environ.update(dropped))
         harness, approving = pass_gate(config, settings, root)
+        withheld = _withhold_credentials(config, settings) if settings.lane in PROBES else ()
     except RefusedError as error:
         raise usage_error(error) from None
     _import_initially(config, starts, root)
@@ -89,6 +89,7 @@ def activate(config: pytest.Config, args: list[str]) -> bool:
             searched=tuple(starts),
             harness=harness,
             approving=approving,
+            withheld=withheld,
         ),
     )
     return True
@@ -115,6 +116,20 @@ def resolve_settings(config: pytest.Config) -> Settings:
     return Settings(flow_base=_base(config, "hillclimb_flow"), **values)
 
 
+def _withhold_credentials(config: pytest.Config, settings: Settings) -> tuple[str, ...]:
+    """Take credentials out of the environment until the session is over, before anything of the eval is imported.
+
+    :raises RefusedError: if the candidates, who may require other variables, cannot be read
+    """
+    from pytest_hillclimb.schedule.manifest import read_manifest
+
+    path = settings.candidates
+    required = read_manifest(path, _shown(config, path)).required_env if path is not None else ()
+    dropped = drop_credentials(os.environ, required)
+    config.add_cleanup(lambda: os.environ.update(dropped))
+    return tuple(sorted(dropped))
+
+
 def _bytes(text: str, origin: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) > 1):
         raise OptionError(f"{origin}: expected a number of bytes from 2, got {text!r}")
@@ -123,13 +138,13 @@ def _bytes(text: str, origin: str) -> int:
 
 def _set_lane(values: dict[str, Any]) -> None:
     """Make of ``--hillclimb-null`` and ``--hillclimb-oracle`` the lane that they are, with what turns it red."""
-    asked = [lane for lane in ("null", "oracle") if values.pop(lane)]
+    asked = [lane for lane in PROBES if values.pop(lane)]
     if not asked:
         return
-    if len(asked) > 1 or values["lane"] != "main":
+    if len(asked) > 1 or values["lane"] != MAIN:
         raise OptionError("--hillclimb-null, --hillclimb-oracle and --hillclimb-lane chaos are runs of their own: one")
     values["lane"] = asked[0]
-    values["fail_on"] = "pass" if asked[0] == "null" else "grade"
+    values["fail_on"] = "pass" if asked[0] == NULL else "grade"
 
 
 def _rotation(given: str | None, *, balanced: bool) -> int | None:

@@ -14,7 +14,7 @@ from pytest_hillclimb.errors import CatalogError, OptionError
 from pytest_hillclimb.flow.roots import CONFTEST, catalog_files
 from pytest_hillclimb.model.candidate import Manifest
 from pytest_hillclimb.model.case import Case
-from pytest_hillclimb.model.settings import Settings
+from pytest_hillclimb.model.settings import CHAOS, Settings
 from pytest_hillclimb.model.state import LoopState
 from pytest_hillclimb.schedule.manifest import read_manifest
 from pytest_hillclimb.schedule.matrix import ScheduleName, active_candidates, matrix_plan
@@ -23,7 +23,7 @@ from pytest_hillclimb.schedule.prompt_ids import check_prompt_ids
 from pytest_hillclimb.schedule.selection import select
 from pytest_hillclimb.wiring.activation import Activation
 from pytest_hillclimb.wiring.hooks import load_cases
-from pytest_hillclimb.wiring.lanes import CHAOS, chaos_entries
+from pytest_hillclimb.wiring.lanes import chaos_entries
 
 
 @dataclass(frozen=True, slots=True)

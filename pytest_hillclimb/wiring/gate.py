@@ -40,7 +40,7 @@ def pass_gate(config: pytest.Config, settings: Settings, eval_root: Path) -> tup
         catalogs=catalog_files(eval_root, config.getini("hillclimb_catalogs"), norecursedirs),
         extra=[settings.candidates] if settings.candidates is not None else [],
         harness_paths=state.harness_paths,
-        leave_out=settings.flow_path,
+        leave_out=settings.all_records,
     )
     same = state.harness_sha == harness.sha
     if not same and not settings.approve_harness and not config.known_args_namespace.collectonly:

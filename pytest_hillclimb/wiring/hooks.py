@@ -34,14 +34,17 @@ def check_names(plugin: object) -> None:
 
 
 def check_present(config: pytest.Config, files: Iterable[Path], names: Iterable[str]) -> None:
-    """Refuse an eval that lacks one of the hooks *names* for the cases of one of its *files*.
+    """Refuse an eval that lacks any of the hooks *names* for the cases of one of its *files*.
 
-    :raises HookError: naming the hook, and the conftest to put it into
+    :raises HookError: naming the hooks, and the conftest to put them into
     """
+    names = list(names)
     for path in files:
-        for name in names:
-            if not any(_reaches(implementation.plugin, path) for implementation in implementations(config, name)):
-                raise HookError(f"no {name}(...) for the cases of {path}: define it in {path.parent / CONFTEST}")
+        absent = [n for n in names if not any(_reaches(each.plugin, path) for each in implementations(config, n))]
+        if absent:
+            listed = ", ".join(f"{name}(...)" for name in absent)
+            what = "it" if len(absent) == 1 else "them"
+            raise HookError(f"no {listed} for the cases of {path}: define {what} in {path.parent / CONFTEST}")
 
 
 def _reaches(plugin: object, path: Path) -> bool:

@@ -16,10 +16,8 @@ from pytest_hillclimb.engine.app import App
 from pytest_hillclimb.engine.probe import probe_app
 from pytest_hillclimb.flow.roots import CONFTEST
 from pytest_hillclimb.model.case import Case
-from pytest_hillclimb.model.settings import PROBES
+from pytest_hillclimb.model.settings import CHAOS, PROBES
 from pytest_hillclimb.wiring.hooks import file_of, implementations, is_async
-
-CHAOS = "chaos"
 
 
 def hooks_of(lane: str) -> Iterable[str]:

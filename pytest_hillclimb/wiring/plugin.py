@@ -17,7 +17,7 @@ from pytest_hillclimb.flow.layout import FlowDir
 from pytest_hillclimb.flow.recorded import Score
 from pytest_hillclimb.flow.statefile import read_state, record_approval
 from pytest_hillclimb.model.prices import RowCost
-from pytest_hillclimb.model.settings import PROBES
+from pytest_hillclimb.model.settings import MAIN, NULL, PROBES
 from pytest_hillclimb.model.state import LoopState
 from pytest_hillclimb.report.candidates import candidate_lines
 from pytest_hillclimb.report.probe import probe_lines
@@ -128,7 +128,8 @@ class EvalSession:
         lines = [
             f"hillclimb: variant {settings.variant}, eval {_relative(config, activation.eval_root)}, "
             f"harness {short(harness.sha)} {state} ({plural(len(harness.files), 'file')}), "
-            f"flow {_relative(config, settings.records_path)}"
+            f"flow {_relative(config, settings.records_path)}",
+            *_lane_lines(activation),
         ]
         return [*lines, *(f"hillclimb: note: {one_line(note)}" for note in self._notes(config))]
 
@@ -138,7 +139,9 @@ class EvalSession:
         owner = self._owner
         if owner is None or not owner.opened:
             return
-        terminalreporter.write_sep("=", f"hillclimb: {owner.evals.settings.variant}")
+        settings = owner.evals.settings
+        lane = f" ({settings.lane})" if settings.lane != MAIN else ""
+        terminalreporter.write_sep("=", f"hillclimb: {settings.variant}{lane}")
         for line in _table(owner, config):
             terminalreporter.write_line(owner.evals.campaign.redactor.text(line))
 
@@ -162,6 +165,16 @@ class EvalSession:
         if harness.missing:
             notes.append(f"harness_paths that do not exist: {', '.join(harness.missing)}")
         return notes
+
+
+def _lane_lines(activation: Activation) -> list[str]:
+    """Say of a check of the grader what it is, and what it does without."""
+    lane, names = activation.settings.lane, activation.withheld
+    if lane not in PROBES:
+        return []
+    answers = "an empty answer, which the grader must fail" if lane == NULL else "the expected answer, which must pass"
+    without = f"; without {', '.join(one_line(name, 80) for name in names)}" if names else ""
+    return [f"hillclimb: {lane} check: the app is not called, every case gets {answers}{without}"]
 
 
 def _notes_on_workers(config: pytest.Config) -> list[str]:

@@ -13,6 +13,7 @@ import pytest
 from pytest_hillclimb.engine.outcome import Kind, Outcome
 from pytest_hillclimb.flow.layout import ERRORS, TRACES
 from pytest_hillclimb.model.redaction import Redactor
+from pytest_hillclimb.model.settings import MAIN
 from pytest_hillclimb.report import detail
 from pytest_hillclimb.report.terminal import multiline, one_line
 from pytest_hillclimb.wiring.campaign import Campaign
@@ -96,6 +97,8 @@ def _properties(outcome: Outcome, campaign: Campaign) -> list[tuple[str, object]
     found: list[tuple[str, object]] = [("classification", outcome.classification)]
     if outcome.earlier:
         found.append(("recorded", "true"))
+    if (lane := campaign.settings.lane) != MAIN:
+        found.append(("lane", lane))
     found += [(f"grade.{metric}", value) for metric, value in _dict(row.get("grade")).items()]
     meta = _dict(row.get("meta"))
     found += [(name, row.get(name, meta.get(name))) for name in _NUMBERS]

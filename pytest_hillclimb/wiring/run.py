@@ -23,11 +23,18 @@ from pytest_hillclimb.flow.recorded import Recorded, read_recorded
 from pytest_hillclimb.flow.recorder import Recorder
 from pytest_hillclimb.flow.references import read_reference
 from pytest_hillclimb.flow.rows import variant_rows
-from pytest_hillclimb.flow.runfile import add_summary, check_model, clear_probe, recorded_matrix, write_run
+from pytest_hillclimb.flow.runfile import (
+    add_summary,
+    check_lane,
+    check_model,
+    clear_rows,
+    recorded_matrix,
+    write_run,
+)
 from pytest_hillclimb.flow.safe import SafeDir
 from pytest_hillclimb.flow.writer import Writer
 from pytest_hillclimb.model.ids import MAX_UNCHANGED
-from pytest_hillclimb.model.settings import PROBES, Settings
+from pytest_hillclimb.model.settings import CHAOS, MAIN, PROBES, Settings
 from pytest_hillclimb.model.state import LoopState
 from pytest_hillclimb.report.tally import Tally
 from pytest_hillclimb.schedule.plan import Execution, Key
@@ -99,8 +106,9 @@ class EvalRun:
 
         :raises RefusedError: when the flow cannot be used, or its rows are of another model
         """
+        directory = self._read_from.find(self.settings.variant) if not self.settings.fresh else None
+        check_lane(directory, self.settings.lane)
         if not self.settings.fresh and self.settings.lane not in PROBES:
-            directory = self._read_from.find(self.settings.variant)
             if not self.recorded.is_current(directory):
                 self.recorded = read_recorded(directory)
             tested, rows = self._tested(), self.recorded.rows
@@ -108,7 +116,7 @@ class EvalRun:
             if "matrix" in tested and rows and not self.other_matrix:
                 matrix = recorded_matrix(directory)
                 self.other_matrix = matrix is not None and matrix != tested["matrix"]
-        self._references = self._main.find(BASELINE, REF) if self.settings.lane != "chaos" else None
+        self._references = self._main.find(BASELINE, REF) if self.settings.lane != CHAOS else None
         return self.recorded
 
     def open(self, *, on_failure: Callable[[str], None], selection: Mapping[str, Any]) -> None:
@@ -130,12 +138,12 @@ class EvalRun:
         self._lock = VariantLock.acquire(directory)
         self.look()
         if self.settings.lane in PROBES:
-            clear_probe(directory, self.settings.lane)
+            clear_rows(directory)
         write_run(directory, self._facts(selection))
         scored = {prompt_id for prompt_id, _ in self.recorded.rows}
         try:
             cap = self.settings.max_trace_bytes
-            self._recorder = Recorder(self._flow, self.settings.variant, scored, max_trace_bytes=cap)
+            self._recorder = Recorder(self._flow, self.settings.variant, scored, cap, self.settings.lane)
         except WriteError as error:
             raise RefusedError(error.message) from None
         self._writer = Writer(
@@ -229,7 +237,7 @@ class EvalRun:
         model = served[0][0] if served else self._tested().get("model")
         if self.campaign.manifest is not None:
             model = None  # of many
-        lane = f" ({self.settings.lane})" if self.settings.lane != "main" else ""
+        lane = f" ({self.settings.lane})" if self.settings.lane != MAIN else ""
         return {"label": f"{self.settings.variant}{lane}", **({"model": model} if model else {})}
 
     def _tested(self) -> dict[str, Any]:
@@ -247,7 +255,7 @@ class EvalRun:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return {
             **self._tested(),
-            **({"lane": self.settings.lane} if self.settings.lane != "main" else {}),
+            "lane": self.settings.lane,
             "created_at": now,
             "updated_at": now,
             "reps": self.settings.reps,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_hillclimb.model.settings import Settings
+from pytest_hillclimb.model.settings import CHAOS, Settings
 from pytest_hillclimb.report.coverage import coverage_lines
 from pytest_hillclimb.report.terminal import one_line, plural
 from pytest_hillclimb.schedule.coverage import coverage
@@ -105,7 +105,7 @@ def _scope_lines(config: pytest.Config, run: EvalRun, log: RunLog) -> list[str]:
         )
     if run.recorded.broken:
         notes.append(f"ignored, as they hold no row: {plural(run.recorded.broken, 'line')} of {run.results_path.name}")
-    if not settings.is_baseline and not run.has_references():
+    if not settings.is_baseline and settings.lane != CHAOS and not run.has_references():
         notes.append("the baseline has frozen no references: graders get ref=None")
     return [*lines, *(f"hillclimb: note: {one_line(note)}" for note in notes)]
 
@@ -121,7 +121,7 @@ def _planned(loaded: LoadedCases, settings: Settings) -> str:
 
 
 def _schedule(settings: Settings) -> str:
-    return "chaos lane" if settings.lane == "chaos" else f"schedule {settings.schedule}"
+    return "chaos lane" if settings.lane == CHAOS else f"schedule {settings.schedule}"
 
 
 def _tested(run: EvalRun) -> str:

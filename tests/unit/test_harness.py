@@ -188,7 +188,7 @@ def test_linked_files_are_followed_and_linked_directories_are_not(tmp_path: Path
 def test_the_flow_is_left_out(tmp_path: Path) -> None:
     write(tmp_path / "evals/conftest.py", HOOK)
     write(tmp_path / "evals/flow/baseline/results.jsonl", "{}")
-    found = digest(tmp_path, harness_paths=["evals"], leave_out=tmp_path / "evals/../evals/flow")
+    found = digest(tmp_path, harness_paths=["evals"], leave_out=[tmp_path / "evals/../evals/flow"])
     assert found.files == ("evals/conftest.py",)
 
 
