@@ -13,8 +13,10 @@ from inspect import isawaitable
 
 from pytest_hillclimb.engine.app import App, Context
 from pytest_hillclimb.engine.outcome import Kind, Signal
+from pytest_hillclimb.errors import BadValueError
 from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.credentials import drop_credentials
+from pytest_hillclimb.model.jsonable import plain
 from pytest_hillclimb.model.run import Run, Turn
 from pytest_hillclimb.model.settings import ORACLE
 
@@ -47,5 +49,10 @@ async def _answered_later(case: Case, answer: Awaitable[object]) -> Run:
 def _answered(case: Case, answer: object) -> Run:
     if answer is None:
         raise NoExpectedAnswer(f"{case.id} has no expected answer to try the grader with")
-    turns = [Turn(role="user", content=case.stored_prompt), Turn(role="assistant", content=answer)]
-    return Run(output=answer, transcript=turns)
+    try:
+        output = plain(answer, "expected")
+    except BadValueError as error:
+        hint = "return an answer from pytest_hillclimb_expected_answer"
+        raise BadValueError.at(error.path, f"{error.reason}; {hint}") from None
+    turns = [Turn(role="user", content=case.stored_prompt), Turn(role="assistant", content=output)]
+    return Run(output=output, transcript=turns)
