@@ -8,7 +8,7 @@ from itertools import combinations
 
 from pytest_hillclimb.model.candidate import Candidate, Manifest
 from pytest_hillclimb.model.case import Case
-from pytest_hillclimb.schedule.matrix import meetings
+from pytest_hillclimb.schedule.matrix import ScheduleName, meetings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +30,16 @@ class Coverage:
     unmet_slots: tuple[tuple[str, str], ...]
 
 
-def coverage(cases: Sequence[Case], manifest: Manifest) -> Coverage:
-    """Return what the balanced schedule of a manifest covers in one cycle. Repetitions and seed make no difference.
+def coverage(
+    cases: Sequence[Case], manifest: Manifest, schedule: ScheduleName = "balanced", *, rotates: bool = True
+) -> Coverage:
+    """Return what a schedule covers in one cycle. Repetitions and seed make no difference.
 
+    :param rotates: whether candidates take turns; without, in the full schedule alone, all are active at once
     :raises ManifestError: if the schedule would give a case the same candidate twice
     """
-    rotations = [_met(cases, manifest, turn) for turn in range(manifest.schedule.cycle)]
+    turns = range(manifest.schedule.cycle) if rotates else [None]
+    rotations = [_met(cases, manifest, schedule, turn) for turn in turns]
     used = [[candidate for found in met.values() for candidate in found] for met in rotations]
     by_case = {case.id: [candidate for met in rotations for candidate in met[case.id]] for case in cases}
     slots = [slot.id for slot in manifest.slots]
@@ -57,10 +61,12 @@ def coverage(cases: Sequence[Case], manifest: Manifest) -> Coverage:
     )
 
 
-def _met(cases: Sequence[Case], manifest: Manifest, turn: int) -> dict[str, list[Candidate]]:
+def _met(
+    cases: Sequence[Case], manifest: Manifest, schedule: ScheduleName, turn: int | None
+) -> dict[str, list[Candidate]]:
     """Return the candidates that each case meets in one rotation, by the case's own id."""
     met: dict[str, list[Candidate]] = {case.id: [] for case in cases}
-    for case, candidate in meetings(cases, manifest, "balanced", turn):
+    for case, candidate in meetings(cases, manifest, schedule, turn):
         met[case.id].append(candidate)
     return met
 

@@ -44,11 +44,12 @@ class PlanOnly:
 
 
 def _coverage_lines(config: pytest.Config, run: EvalRun) -> list[str]:
-    """Return what the balanced schedule covers in a cycle; nothing for another schedule."""
-    manifest = run.campaign.manifest
-    if manifest is None or run.settings.schedule != "balanced":
+    """Return what the schedule covers in a cycle; nothing without candidates."""
+    manifest, settings = run.campaign.manifest, run.settings
+    if manifest is None:
         return []
-    return coverage_lines(coverage([entry.case for entry in config.stash[LOADED].entries], manifest))
+    cases = [entry.case for entry in config.stash[LOADED].entries]
+    return coverage_lines(coverage(cases, manifest, settings.schedule, rotates=settings.rotation is not None))
 
 
 def print_scope(config: pytest.Config, run: EvalRun, log: RunLog) -> None:
@@ -89,8 +90,9 @@ def _scope_lines(config: pytest.Config, run: EvalRun, log: RunLog) -> list[str]:
         f"hillclimb: variant {settings.variant}, {_tested(run)}, "
         f"{_width(config, settings)}, ceiling {_ceiling(settings.timeout)}",
     ]
-    if (ceiling := run.campaign.ceiling) is not None and len(log) > recorded + skipped:
-        lines.append(_money_line(run, log, ceiling))
+    planned = settings.plan and loaded.manifest is not None
+    if (planned or run.campaign.ceiling is not None) and len(log) > recorded + skipped:
+        lines.append(_money_line(run, log))
     if settings.fresh:
         lines.append(f"hillclimb: fresh: nothing is recorded, rows go to {one_line(run.results_path)}")
     notes = [*loaded.notes, *sorted(set(refused.values()))]
@@ -131,14 +133,16 @@ def _tested(run: EvalRun) -> str:
     return f"model {one_line(settings.model or 'not asked for')}"
 
 
-def _money_line(run: EvalRun, log: RunLog, ceiling: float) -> str:
+def _money_line(run: EvalRun, log: RunLog) -> str:
     """Return what is about to be spent at worst, against the ceiling."""
+    ceiling = run.campaign.ceiling
     to_run = [e.execution for e in log.entries if e.execution.key not in run.recorded.rows]
     paying = [execution for execution in to_run if run.campaign.refusal(execution.candidate) is None]
     worst = run.campaign.worst_case_total(paying)
     unknown = f" and {plural(worst.unknown, 'execution')} of unknown cost" if worst.unknown else ""
-    warning = "; it may end before all are run" if worst.usd > ceiling else ""
-    return f"hillclimb: worst case {worst.usd:.2f} USD{unknown}, cost ceiling {ceiling:g} USD{warning}"
+    against = "no cost ceiling" if ceiling is None else f"cost ceiling {ceiling:g} USD"
+    warning = "; it may end before all are run" if ceiling is not None and worst.usd > ceiling else ""
+    return f"hillclimb: worst case {worst.usd:.2f} USD{unknown}, {against}{warning}"
 
 
 def _width(config: pytest.Config, settings: Settings) -> str:
