@@ -93,6 +93,8 @@ def _scope_lines(config: pytest.Config, run: EvalRun, log: RunLog) -> list[str]:
     planned = settings.plan and loaded.manifest is not None
     if (planned or run.campaign.ceiling is not None) and len(log) > recorded + skipped:
         lines.append(_money_line(run, log))
+    if settings.canary is not None:
+        lines.append(_canary_line(config, settings.canary))
     if settings.fresh:
         lines.append(f"hillclimb: fresh: nothing is recorded, rows go to {one_line(run.results_path)}")
     notes = [*loaded.notes, *sorted(set(refused.values()))]
@@ -145,9 +147,20 @@ def _money_line(run: EvalRun, log: RunLog) -> str:
     return f"hillclimb: worst case {worst.usd:.2f} USD{unknown}, {against}{warning}"
 
 
+def _canary_line(config: pytest.Config, count: int) -> str:
+    first = f"the first {plural(count, 'execution')}"
+    if _workers(config):
+        return f"hillclimb: canary: if {first}, or as many that end before, cannot be measured, nothing more is started"
+    return f"hillclimb: canary: {first} alone, and the others only if all of these can be measured"
+
+
 def _width(config: pytest.Config, settings: Settings) -> str:
-    workers = len(config.option.tx or ()) if config.pluginmanager.has_plugin("dsession") else 0
+    workers = _workers(config)
     return f"{plural(workers, 'worker')} with one trial each" if workers else f"concurrency {settings.concurrency}"
+
+
+def _workers(config: pytest.Config) -> int:
+    return len(config.option.tx or ()) if config.pluginmanager.has_plugin("dsession") else 0
 
 
 def _ceiling(seconds: float) -> str:
