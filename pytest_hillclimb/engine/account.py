@@ -50,8 +50,8 @@ class Account:
         self._recorded = recorded
         self._redact = redact
         self.retries = {APP: 0, JUDGE: 0}
-        self.unknown_spend = False
-        """Whether a try has failed that may have been billed and does not say what."""
+        self.unknown = {APP: False, JUDGE: False}
+        """Whether a try of a stage has failed that may have been billed and does not say what."""
         self._execution = execution
         self._billed: dict[str, Any] = {}
         self._retry_usage: list[dict[str, Any]] = []
@@ -75,7 +75,7 @@ class Account:
         """Note that the last attempt of *stage* was lost with its event loop, and is made again."""
         known = self._recorded(stage)
         self._note_spend(known, stage)
-        self.unknown_spend = self.unknown_spend or not known
+        self.unknown[stage] |= not known
 
     def retried(self, error: BaseException, stage: str) -> None:
         """Note that a try has failed and, after its wait, is made again."""
@@ -134,10 +134,9 @@ class Account:
         )
 
     def _note_failure(self, error: BaseException, failure: Failure, stage: str) -> None:
-        known = self._known(error, stage)
-        usage = "usage" if stage == APP else "judge_usage"
-        billable = failure.failure_class not in _UNBILLED and usage not in known and usage not in self._billed
-        self.unknown_spend = self.unknown_spend or billable
+        if stage in self.unknown and failure.failure_class not in _UNBILLED:
+            usage = "usage" if stage == APP else "judge_usage"
+            self.unknown[stage] |= usage not in self._known(error, stage) and usage not in self._billed
         self._keeps_history = self._keeps_history or isinstance(error, InfrastructureError)
         attempt: dict[str, Any] = {"stage": stage, "failure_class": failure.failure_class}
         if failure.code is not None:

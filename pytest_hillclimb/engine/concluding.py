@@ -122,16 +122,21 @@ class Conclusion:
         )
 
     def _charged(self, row: Row | None, kind: Kind) -> float:
-        """Return the USD that a campaign is charged: what is known, and what was reserved on top if that is not all."""
+        """Return the USD that a campaign is charged.
+
+        What was reserved stands for what the app has spent and nobody knows, on top of what is known. Where it is a
+        judge that nobody knows the spend of, it is the least.
+        """
         if self._reserved is None:
             return 0.0
+        unknown = self._account.unknown
         if row is None:
-            return 0.0 if kind is Kind.SKIPPED and not self._account.unknown_spend else self._reserved
+            return 0.0 if kind is Kind.SKIPPED and not unknown[APP] else self._reserved
         cost = self._app.prices.row_cost(row, self._limits.model)
         known = (cost.app or 0.0) + (cost.judge or 0.0)
-        unmetered = kind is Kind.SCORED and cost.app is None
-        all_known = not (cost.unpriced or self._account.unknown_spend or unmetered)
-        return known if all_known else known + self._reserved
+        if cost.unpriced or unknown[APP] or (kind is Kind.SCORED and row.get("usage") is None):
+            return known + self._reserved
+        return max(known, self._reserved) if unknown[JUDGE] else known
 
 
 def failed_without_trial(

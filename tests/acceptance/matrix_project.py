@@ -149,5 +149,6 @@ def table(result: pytest.RunResult, label: str) -> str:
 
 
 def reasons(result: pytest.RunResult) -> list[str]:
-    """Return why executions were skipped, as ``-rs`` shows it."""
-    return [line.split(": ", 1)[1] for line in result.outlines if line.startswith("SKIPPED")]
+    """Return why executions were skipped, as ``-rs`` shows it, once for each."""
+    found = [re.match(r"SKIPPED \[(\d+)\] \S+: (.*)", line) for line in result.outlines]
+    return [reason for each in found if each is not None for reason in [each[2]] * int(each[1])]
