@@ -1,0 +1,1 @@
+"""The help desk of a bicycle shop: Claude, with three tools."""
