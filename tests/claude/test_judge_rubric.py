@@ -38,7 +38,7 @@ def test_the_score_is_the_share_of_claims_that_hold(messages_server: MessagesSer
     grade = graded(messages_server)
     assert grade.grade == {"rubric": 0.5}
     assert grade.explanation == {
-        "rubric": "1 of 2 claims hold\ntrue  1: names the deadline: reason 1\nfalse 2: is polite: reason 2"
+        "rubric": "1 of 2 claims hold:\nfalse 2: is polite: reason 2\ntrue  1: names the deadline: reason 1"
     }
     assert (grade.judge_model, grade.judge_usage) == (JUDGE, USAGE)
     assert read_grade(grade).passed is None

@@ -74,7 +74,7 @@ def test_a_row_tells_the_grade_its_reasons_and_what_the_judge_was_billed(
     messages_server.play(claims(True, False))
     row = row_of(judged(rubric(messages_server, score="all")).outcome())
     assert (row["grade"], row["passed"]) == ({"rubric": 0}, False)
-    assert row["explanation"]["rubric"].startswith("1 of 2 claims hold\n")
+    assert row["explanation"]["rubric"].startswith("1 of 2 claims hold:\n")
     assert (row["judge_model"], row["judge_usage"]) == (JUDGE, USAGE)
     assert (row["model"], row["usage"]) == (APP, APP_USAGE)
 

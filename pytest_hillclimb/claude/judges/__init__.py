@@ -6,13 +6,13 @@ A rubric of concrete claims::
 
     async def pytest_hillclimb_grade_case(case, run, ref, ctx):
         claims = ["names the refund deadline of 30 days", "does not promise an exception"]
-        return await judges.rubric(ctx, case, run, claims, model="claude-sonnet-4-5", score="all")
+        return await judges.rubric(ctx, case, run, claims, model="claude-sonnet-5-5", score="all")
 
 Which answer is better, this round's or the frozen one of the baseline::
 
     async def pytest_hillclimb_grade_case(case, run, ref, ctx):
         criteria = "Prefer the answer that solves the customer's problem with fewer questions."
-        return await judges.pairwise(ctx, case, run, ref, model="claude-sonnet-4-5", criteria=criteria)
+        return await judges.pairwise(ctx, case, run, ref, model="claude-sonnet-5-5", criteria=criteria)
 
 Both at once: ``judges.combined(await judges.rubric(...), await judges.pairwise(...))``. Their grades carry the reasons
 (``explanation``), the model that judged, as served (``judge_model``), and what it was billed (``judge_usage``).
@@ -25,7 +25,7 @@ What can be relied on:
   keeps to its own. Whether yours does, ``judges.selftest`` tells before money is spent on a campaign::
 
     report = asyncio.run(judges.selftest(pytest_hillclimb_grade_case, cases))
-    assert report.ok, report
+    assert report.ok, str(report)
 
 Outside of a trial, such as where verdicts are compared with human labels, ``judges.standalone_context(case)`` stands
 for the ``ctx`` that these functions take.

@@ -53,7 +53,7 @@ async def selftest(
     :param below: a grade that has no verdict of its own fails if its first metric is below this
     :param timeout: ceiling of one judging in seconds, retries included
     :param concurrency: how many judgings are in flight
-    :return: what came out; ``assert report.ok, report`` in a test
+    :return: what came out; ``assert report.ok, str(report)`` in a test
     :raises HillclimbError: when there is no case, or no repeat
     """
     probes = list(_probes(list(cases), expected_passes))

@@ -80,8 +80,9 @@ def _grade(
     held = sum(verdict.holds for verdict in verdicts.values())
     whole = held == len(claims)
     metrics: dict[str, float] = {name: float(whole) if score == "all" else held / len(claims)}
-    lines = [f"{'true ' if verdicts[i].holds else 'false'} {i}: {claims[i]}: {verdicts[i].reason}" for i in claims]
-    explanation = {name: "\n".join([f"{held} of {len(claims)} claims hold", *lines])}
+    false_first = sorted(claims, key=lambda i: verdicts[i].holds)  # what a summary of one line has room for
+    lines = [f"{'true ' if verdicts[i].holds else 'false'} {i}: {claims[i]}: {verdicts[i].reason}" for i in false_first]
+    explanation = {name: "\n".join([f"{held} of {len(claims)} claims hold:", *lines])}
     if per_claim:
         metrics |= {f"{name}.{i}": float(verdict.holds) for i, verdict in verdicts.items()}
         explanation |= {f"{name}.{i}": verdict.reason for i, verdict in verdicts.items()}
