@@ -23,7 +23,7 @@ from pytest_hillclimb.flow.harness import Harness
 from pytest_hillclimb.flow.roots import conftests_below, outermost_eval_root, search_eval_roots
 from pytest_hillclimb.model.credentials import drop_credentials
 from pytest_hillclimb.model.redaction import Redactor
-from pytest_hillclimb.model.settings import MAIN, NULL, PROBES, Settings
+from pytest_hillclimb.model.settings import CHAOS, MAIN, NULL, PROBES, Settings
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.schedule.rotation import rotation_of
 
@@ -111,6 +111,9 @@ def resolve_settings(config: pytest.Config) -> Settings:
         if values["model"] is not None:
             raise OptionError("--hillclimb-model and --hillclimb-candidates: the manifest names the models; drop one")
     values["rotation"] = _rotation(values["rotation"], balanced=values["schedule"] == "balanced")
+    if values["lane"] == CHAOS:
+        # A schedule pairs candidates with the cases of the catalog; every active one must survive every fault.
+        values["schedule"] = "full"
     if cap := config.getini(options.TRACE_CAP):
         values["max_trace_bytes"] = _bytes(cap, f"{options.TRACE_CAP} in {ini_name}")
     return Settings(flow_base=_base(config, "hillclimb_flow"), **values)

@@ -17,7 +17,7 @@ from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.settings import CHAOS, Settings
 from pytest_hillclimb.model.state import LoopState
 from pytest_hillclimb.schedule.manifest import read_manifest
-from pytest_hillclimb.schedule.matrix import ScheduleName, active_candidates, matrix_plan
+from pytest_hillclimb.schedule.matrix import active_candidates, matrix_plan
 from pytest_hillclimb.schedule.plan import Execution, Key, plan, prompt_id
 from pytest_hillclimb.schedule.prompt_ids import check_prompt_ids
 from pytest_hillclimb.schedule.selection import select
@@ -118,10 +118,8 @@ def _row_ids(entries: Sequence[CatalogEntry], manifest: Manifest) -> set[str]:
 
 def _planned(cases: Sequence[Case], settings: Settings, manifest: Manifest | None) -> list[Execution]:
     if manifest is not None:
-        # A schedule pairs candidates with the cases of the catalog; every active one must survive every fault.
-        schedule: ScheduleName = "full" if settings.lane == CHAOS else settings.schedule
         return matrix_plan(
-            cases, settings.reps, manifest, schedule=schedule, rotation=settings.rotation, seed=settings.seed
+            cases, settings.reps, manifest, schedule=settings.schedule, rotation=settings.rotation, seed=settings.seed
         )
     if settings.schedule == "balanced":
         raise OptionError("--hillclimb-schedule balanced needs candidates: name a manifest with --hillclimb-candidates")

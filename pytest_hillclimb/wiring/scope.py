@@ -148,10 +148,10 @@ def _money_line(run: EvalRun, log: RunLog) -> str:
 
 
 def _canary_line(config: pytest.Config, count: int) -> str:
-    first = f"the first {plural(count, 'execution')}"
+    first = f"the first {count} executions" if count > 1 else "the first execution"
     if _workers(config):
-        return f"hillclimb: canary: if {first}, or as many that end before, cannot be measured, nothing more is started"
-    return f"hillclimb: canary: {first} alone, and the others only if all of these can be measured"
+        return f"hillclimb: canary: if {first}, or what ends before, cannot be measured, nothing more is started"
+    return f"hillclimb: canary: {first} alone; the others only if {'these' if count > 1 else 'it'} can be measured"
 
 
 def _width(config: pytest.Config, settings: Settings) -> str:

@@ -20,17 +20,24 @@ def watch(case):
             file.write(json.dumps(sorted(IN_FLIGHT)) + "\\n")
     if case.model_extra.get("meets"):
         MEETING.wait(30)
+    time.sleep(case.model_extra.get("sleep", 0))
 
 
 def land(case):
     with LOCK:
         IN_FLIGHT.discard(case.id)
 """
-HOOKS_WATCHED = "import json\n" + HOOKS.replace(
-    "    say(case)\n    act(case)\n", "    say(case)\n    act(case)\n    land(case)\n"
-).replace('    spend("run", case, ctx)\n', '    spend("run", case, ctx)\n    watch(case)\n').replace(
-    "\n\ndef pytest_hillclimb_run_case", f"\n{WATCH}\n\ndef pytest_hillclimb_run_case"
-)
+CALL = """
+    watch(case)
+    try:
+        act(case)
+    finally:
+        land(case)
+"""
+HOOKS_WATCHED = (
+    "import json\n"
+    + HOOKS.replace("\n    act(case)\n", CALL).replace('\n    time.sleep(case.model_extra.get("sleep", 0))\n', "\n")
+).replace("\n\ndef pytest_hillclimb_run_case", f"\n{WATCH}\n\ndef pytest_hillclimb_run_case")
 BROKEN = {"raises": "the key is wrong"}
 STOPPED = "stopped    --hillclimb-canary: of the first "
 
@@ -214,5 +221,5 @@ def test_below_a_cost_ceiling(watched: Project) -> None:
 def test_said_before_anything_is_run(watched: Project) -> None:
     watched.cases(*many(3))
     result = watched.approved("--hillclimb-canary=2", "--hillclimb-plan")
-    assert "hillclimb: canary: the first 2 executions alone, and the others only if" in result.stdout.str()
+    assert "hillclimb: canary: the first 2 executions alone; the others only if these can be" in result.stdout.str()
     assert runs(watched) == []

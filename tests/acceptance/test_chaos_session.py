@@ -263,7 +263,10 @@ slots:
 def test_with_candidates(harness: Project, schedule: list[str]) -> None:
     harness.write("candidates.yaml", CANDIDATES)
     changed(harness, ('note("run", case, ctx)', 'note(f"run {ctx.candidate.id}", case, ctx)'))
-    result = harness.approved(CHAOS, "--hillclimb-candidates=candidates.yaml", "-rs", *schedule)
+    args = (CHAOS, "--hillclimb-candidates=candidates.yaml", *schedule)
+    plan = harness.approved(*args, "--hillclimb-plan")
+    assert "yes  every case meets every candidate" in plan.stdout.str()
+    result = harness.run(*args, "-rs")
     assert result.ret == 0
     active = ["three"] if schedule else ["two", "three"]
     assert result.parseoutcomes() == {"passed": 8 * len(active), "skipped": 8}

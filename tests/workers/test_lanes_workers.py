@@ -125,7 +125,7 @@ def test_canary_that_cannot_be_measured(new_project: NewWorkerProject) -> None:
     assert done.status == 1
     reason = "--hillclimb-canary: of the first 2 executions, case-1 rep0 could not be measured (error)"
     assert f"stopped    {reason}" in done.lines
-    assert "hillclimb: canary: if the first 2 executions, or as many that end before" in done.text
+    assert "hillclimb: canary: if the first 2 executions, or what ends before" in done.text
     begun = len(project.calls())
     assert 2 <= begun <= 12, "what workers had been given by then"
     assert len(project.rows()) + len(project.errors()) == begun
