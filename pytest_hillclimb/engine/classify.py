@@ -170,7 +170,8 @@ def _given_class(error: BaseException) -> str | None:
 
 def _wrapped_class(error: BaseException) -> str | None:
     """Return the class of an exception of this package's own that an app has wrapped in one of its own."""
-    return _first(_given_class(e) for e in causes(error) if isinstance(e, (HillclimbError, EngineEnd)))
+    own = (_given_class(e) for e in causes(error) if isinstance(e, (HillclimbError, EngineEnd)))
+    return next((given for given in own if given is not None), None)
 
 
 def _status(error: BaseException) -> int | None:
