@@ -78,7 +78,7 @@ def activate(config: pytest.Config, args: list[str]) -> bool:
         harness, approving = pass_gate(config, settings, root)
         withheld = _withhold_credentials(config, settings) if settings.lane in PROBES else ()
     except RefusedError as error:
-        raise usage_error(error) from None
+        raise usage_error(error, config.getini("hillclimb_redact")) from None
     _import_initially(config, starts, root)
     register(
         config,

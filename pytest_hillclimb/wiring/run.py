@@ -167,7 +167,7 @@ class EvalRun:
         row: dict[str, Any] | None = None
         if place.passed is False or self.other_matrix:
             try:
-                row = self.recorded.load(execution.key)
+                row = self.campaign.redactor.data(self.recorded.load(execution.key))  # another tool may have written it
             except HillclimbError as error:
                 row = {"grade": {}, "explanation": {}, "status": str(error)}
         traces = self._read_from.find(self.settings.variant, TRACES)
