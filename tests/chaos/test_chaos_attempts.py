@@ -38,7 +38,7 @@ def exhausted(project: ChaosProject, given: Fault, *off: str) -> dict[str, bool]
         "each attempt is kept": attempts == ["sandbox_lost"] * calls["down"],
         "it is not scored": ("down", 0) not in keys(project.rows()),
         "the campaign goes on": keys(project.rows()) == [("first", 0), ("last", 0)],
-        "the session says so": done.status == 1 and "errors     1  (infrastructure 1)" in table(done),
+        "the session says so": done.status == 1 and "errors     1  (infrastructure sandbox_lost 1)" in table(done),
     }
 
 

@@ -242,5 +242,5 @@ def test_a_flag_may_have_an_ini_key(parser: Parser, text: str, value: bool) -> N
 
 
 def test_a_flag_in_the_ini_file_is_true_or_false(parser: Parser) -> None:
-    with pytest.raises(OptionError, match="hillclimb_require_qualified in pytest.ini: expected true or false"):
+    with pytest.raises(OptionError, match=r"hillclimb_require_qualified in pytest\.ini: expected true or false"):
         resolved(parser, ini={"hillclimb_require_qualified": "maybe"})
