@@ -147,11 +147,11 @@ class Conductor:
     def _widen(self, front: int | None = None) -> None:
         """Let queued trials be started as far ahead as the canary lets them, and under ``-x`` the concurrency.
 
-        :param front: place of the item in front, if that has changed
+        :param front: under ``-x``, the place of the item in front
         """
         if self._max_red and front is None:
             return
-        ahead = front + self.evals.settings.concurrency if self._max_red and front is not None else None
+        ahead = None if front is None else front + self.evals.settings.concurrency
         with self._judging:
             limits = [limit for limit in (ahead, self._canary.until) if limit is not None]
             self._engine().allow(min(limits, default=None))
@@ -253,13 +253,15 @@ class Conductor:
         outcome = trial.outcome
         if outcome is None:
             return
-        self.evals.writer.put(outcome)
-        with self._judging:
-            self.log.note(outcome.key, outcome)
-            canary = not self._canary.over
-            self._judge(outcome)
-        if canary:
-            self._widen()
+        try:
+            with self._judging:  # before the item in front hears of it, which has the next one started
+                self.log.note(outcome.key, outcome)
+                canary = not self._canary.over
+                self._judge(outcome)
+            if canary:
+                self._widen()
+        finally:
+            self.evals.writer.put(outcome)
 
     def _judge(self, outcome: Outcome) -> None:
         """Decide what the outcome means for the trials that have not started."""

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import Any
 
 import pytest
 from eval_project import HOOKS, Project
+
+from pytest_hillclimb.engine.outcome import Outcome
+from pytest_hillclimb.schedule.plan import Key
+from pytest_hillclimb.wiring.log import RunLog
 
 WATCH = """
 IN_FLIGHT, LOCK, MEETING = set(), threading.Lock(), threading.Barrier(5)
@@ -80,6 +85,19 @@ def test_one_that_cannot_be_measured_stops_the_run(watched: Project) -> None:
     assert [row["prompt_id"] for row in watched.errors()] == ["c0"]
     watched.cases(*many(40))
     assert watched.approved("--hillclimb-canary=1").parseoutcomes() == {"passed": 40}, "it can be run again"
+
+
+def test_next_one_waits_for_what_a_canary_means(watched: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    note = RunLog.note
+
+    def slowly(log: RunLog, key: Key, outcome: Outcome) -> bool:
+        time.sleep(0.05)
+        return note(log, key, outcome)
+
+    monkeypatch.setattr(RunLog, "note", slowly)
+    watched.cases(*many(4, c0=BROKEN))
+    watched.approved("--hillclimb-canary=1")
+    assert runs(watched) == ["c0"]
 
 
 def test_what_was_paid_for_is_kept(watched: Project) -> None:
