@@ -11,8 +11,7 @@ import pytest
 from eval_project import HOOKS, Project
 
 from pytest_hillclimb.engine.outcome import Outcome
-from pytest_hillclimb.schedule.plan import Key
-from pytest_hillclimb.wiring.log import RunLog
+from pytest_hillclimb.wiring.canary import Canary
 
 WATCH = """
 IN_FLIGHT, LOCK, MEETING = set(), threading.Lock(), threading.Barrier(5)
@@ -88,13 +87,13 @@ def test_one_that_cannot_be_measured_stops_the_run(watched: Project) -> None:
 
 
 def test_next_one_waits_for_what_a_canary_means(watched: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    note = RunLog.note
+    judge = Canary.judge
 
-    def slowly(log: RunLog, key: Key, outcome: Outcome) -> bool:
-        time.sleep(0.05)
-        return note(log, key, outcome)
+    def slowly(canary: Canary, outcome: Outcome) -> str | None:
+        time.sleep(0.1)
+        return judge(canary, outcome)
 
-    monkeypatch.setattr(RunLog, "note", slowly)
+    monkeypatch.setattr(Canary, "judge", slowly)
     watched.cases(*many(4, c0=BROKEN))
     watched.approved("--hillclimb-canary=1")
     assert runs(watched) == ["c0"]
