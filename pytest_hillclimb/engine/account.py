@@ -133,10 +133,20 @@ class Account:
             more=more,
         )
 
+    def spent(self, error: BaseException) -> tuple[Row, bool]:
+        """Return what is known to be spent after a failed try of the app, as a row has it, and whether it is all."""
+        tries = {"failure_class": "", "retry_usage": list(self._retry_usage)}
+        unknown = self.unknown[APP] or self._is_unknown(error, classify(error), APP)
+        return {**tries, **self._billed, **self._known(error, APP)}, not unknown
+
+    def _is_unknown(self, error: BaseException, failure: Failure, stage: str) -> bool:
+        usage = "usage" if stage == APP else "judge_usage"
+        known = usage in self._known(error, stage) or usage in self._billed
+        return failure.failure_class not in _UNBILLED and not known
+
     def _note_failure(self, error: BaseException, failure: Failure, stage: str) -> None:
-        if stage in self.unknown and failure.failure_class not in _UNBILLED:
-            usage = "usage" if stage == APP else "judge_usage"
-            self.unknown[stage] |= usage not in self._known(error, stage) and usage not in self._billed
+        if stage in self.unknown:
+            self.unknown[stage] |= self._is_unknown(error, failure, stage)
         self._keeps_history = self._keeps_history or isinstance(error, InfrastructureError)
         attempt: dict[str, Any] = {"stage": stage, "failure_class": failure.failure_class}
         if failure.code is not None:

@@ -91,6 +91,15 @@ class Conclusion:
         """Return the outcome of a trial that was never started."""
         return self._outcome(Kind.SKIPPED, None, reason=reason, duration=0.0, withheld=True)
 
+    def with_another_try(self, error: BaseException) -> float | None:
+        """Return the USD that the trial may cost with another try of the app after *error*; None without a ceiling."""
+        if self._reserved is None:
+            return None
+        row, all_known = self._account.spent(error)
+        cost = self._app.prices.row_cost(row, self._limits.model)
+        unknown = 0.0 if all_known and not cost.unpriced else self._reserved
+        return (cost.total or 0.0) + unknown + self._reserved
+
     def _perf(self, run: Run) -> tuple[dict[str, Any], str | None]:
         """Return the user's extra numbers, or what kept them away: a paid grade is not lost to them."""
         try:
@@ -133,7 +142,7 @@ class Conclusion:
         if row is None:
             return 0.0 if kind is Kind.SKIPPED and not unknown[APP] else self._reserved
         cost = self._app.prices.row_cost(row, self._limits.model)
-        known = (cost.app or 0.0) + (cost.judge or 0.0)
+        known = cost.total or 0.0
         if cost.unpriced or unknown[APP] or (kind is Kind.SCORED and row.get("usage") is None):
             return known + self._reserved
         return max(known, self._reserved) if unknown[JUDGE] else known

@@ -168,6 +168,11 @@ class Engine:
         if later and seconds >= _NOTICED_PAUSE_S:
             self._notice(f"{label}: the server asks to wait {seconds:.0f} s; nothing new is started until then")
 
+    def affords(self, trial: Trial, usd: float) -> bool:
+        """Set *usd* aside for *trial*, in place of what was; return False when a ceiling has not as much left."""
+        with self._changed:
+            return self._supply.affords(trial, usd)
+
     def ended(self, trial: Trial) -> None:
         """Take note that *trial* has its outcome; it is in flight until everybody has been told."""
         self._on_end(trial)

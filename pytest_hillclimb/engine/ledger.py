@@ -78,6 +78,22 @@ class Ledger:
             self._reserved[key] = amount
             return True
 
+    def raise_to(self, key: Hashable, amount: float) -> bool:
+        """Set *amount* aside for the trial in place of what was, if that is less; return False when too little is left.
+
+        :raises ValueError: when the trial has no reservation
+        """
+        wanted = _amount(amount)
+        with self._lock:
+            if key not in self._reserved:
+                raise ValueError(f"{key!r} has no reservation")
+            more = _SUMS.subtract(wanted, self._reserved[key])
+            if more > 0:
+                if more > self._left():
+                    return False
+                self._reserved[key] = wanted
+            return True
+
     def settle(self, key: Hashable, cost: float) -> bool:
         """Replace the trial's reservation by what it cost, and return True.
 

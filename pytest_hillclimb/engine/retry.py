@@ -26,6 +26,7 @@ class RetryPolicy:
     :param deadline: returns the trial's deadline on the monotonic clock; no wait ends after it
     :param stopping: returns whether nothing more may be started
     :param tries: how often the call is made at most
+    :param affords: returns whether another try can be paid for, after the one that ended in this error
     :param on_asked: told of the seconds that a server asks to wait
     :param on_retry: told of each failed try once its wait is over, which is when it counts as retried
     """
@@ -37,6 +38,7 @@ class RetryPolicy:
         stopping: Callable[[], bool],
         on_retry: Callable[[BaseException], None],
         on_asked: Callable[[float], None] = lambda _: None,
+        affords: Callable[[BaseException], bool] = lambda _: True,
         tries: int = MAX_TRIES,
     ) -> None:
         self.failed_try: BaseException | None = None
@@ -45,6 +47,7 @@ class RetryPolicy:
         self._stopping = stopping
         self._on_retry = on_retry
         self._on_asked = on_asked
+        self._affords = affords
         self._tries = tries
         self._infrastructure_failures = 0
         self._wake = threading.Event()
@@ -96,12 +99,15 @@ class RetryPolicy:
         return max(backoff, asked)
 
     def _stop(self, state: RetryCallState) -> bool:
-        if isinstance(_error(state), InfrastructureError):
+        error = _error(state)
+        if isinstance(error, InfrastructureError):
             self._infrastructure_failures += 1
             if self._infrastructure_failures > 1:
                 return True
         too_late = monotonic() + state.upcoming_sleep >= self._deadline()
-        return state.attempt_number >= self._tries or too_late or self._wake.is_set() or self._stopping()
+        if state.attempt_number >= self._tries or too_late or self._wake.is_set() or self._stopping():
+            return True
+        return not self._affords(error)
 
     def _before_sleep(self, state: RetryCallState) -> None:
         self.failed_try = _error(state)

@@ -80,6 +80,10 @@ class Supply:
         trial.queued, trial.taken = False, True
         return trial
 
+    def affords(self, trial: Trial, usd: float) -> bool:
+        """Set *usd* aside for a trial in flight, in place of what was; return False when there is not as much left."""
+        return self._ledger is None or self._ledger.raise_to(trial.execution.key, usd)
+
     def settle(self, trial: Trial) -> None:
         """Charge what a trial has cost, in place of what was reserved for it."""
         if self._ledger is not None and trial.withheld is None:

@@ -213,9 +213,15 @@ class Trial:
             stopping=self._services.stopping,
             on_retry=lambda error: self._account.retried(error, self._stage),
             on_asked=self._asked_to_wait,
+            affords=self._affords_another_try,
             tries=self._limits.tries,
         )
         return self._retries
+
+    def _affords_another_try(self, error: BaseException) -> bool:
+        """Set aside what another try of the app may cost; those of judges come on top of what was reserved."""
+        needed = self._conclusion.with_another_try(error) if self._stage == APP else None
+        return needed is None or self._services.affords(self, needed)
 
     def _asked_to_wait(self, seconds: float) -> None:
         longest = self._limits.timeout or _LONGEST_PAUSE_S

@@ -142,11 +142,31 @@ def test_the_unqualified_take_nothing(project: Project, monkeypatch: pytest.Monk
 def test_the_ceiling_is_charged_with_what_is_known_and_else_with_what_was_reserved(
     project: Project, does: dict[str, Any], usd: float
 ) -> None:
-    matrix = luna(project, case("a", **does), case("z"))
-    result = matrix.run(f"{CEILING}=2.5", "--hillclimb-concurrency=1", "--hillclimb-timeout=0.15", "-rs")
-    rest = 2.5 - usd
-    assert charged(result) == usd + (1 if rest >= 2 else 0)
-    assert ("z luna/rep0" in matrix.calls()) == (rest >= 2)
+    matrix = luna(project, case("a", **does))
+    assert charged(matrix.run(f"{CEILING}=50", "--hillclimb-timeout=0.15")) == usd
+
+
+def test_what_was_charged_stops_what_comes_next(project: Project) -> None:
+    matrix = luna(project, case("a", cost=1, judge=4), case("z"))
+    result = matrix.run(f"{CEILING}=6", "--hillclimb-concurrency=1", "-rs")
+    assert matrix.calls() == ["a luna/rep0"]
+    assert reasons(result) == ["cost ceiling: 5.0000 of 6 USD are spent, and this execution may cost 2"]
+
+
+@pytest.mark.parametrize(
+    ("fails_for", "ceiling", "tries", "usd"),
+    [(1, 3, 2, 2), (1, 2.9, 1, 1), (2, 4, 2, 3), (2, 3.9, 1, 2), (None, 4, 2, 3), (None, 3.9, 1, 2)],
+)
+def test_another_try_is_made_if_it_can_be_paid_for(
+    project: Project, fails_for: int | None, ceiling: float, tries: int, usd: float
+) -> None:
+    """What the first try has spent, or may have, counts, and another worst case must be left."""
+    matrix = luna(project, case("a", infra="retryable", times=1, fails_for=fails_for, cost=1))
+    result = matrix.run(f"{CEILING}={ceiling}")
+    assert (len(matrix.calls()), charged(result)) == (tries, usd)
+    assert counts(result) == {"passed" if tries == 2 else "errors": 1}
+    if tries == 1:
+        assert matrix.errors()["a.luna_rep0"]["retries"] == 0
 
 
 def test_a_budget_of_nothing_still_pays_for_what_was_used(project: Project) -> None:

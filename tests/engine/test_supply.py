@@ -17,6 +17,7 @@ from pytest_hillclimb.engine.engine import Engine
 from pytest_hillclimb.engine.ledger import Ledger
 from pytest_hillclimb.engine.outcome import Kind
 from pytest_hillclimb.engine.trial import Trial
+from pytest_hillclimb.errors import InfrastructureError
 from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.prices import PriceTable
 from pytest_hillclimb.model.settings import Settings
@@ -206,6 +207,22 @@ def test_spend_never_passes_the_ceiling_by_what_was_not_reserved(bank: MakeBank,
 def test_without_a_ceiling_nothing_is_charged(bank: MakeBank) -> None:
     trials = bank().run(a=None, b=None)
     assert [outcome_of(trial).charged for trial in trials.values()] == [0, 0]
+
+
+@pytest.mark.parametrize("width", [1, 8])
+def test_tries_that_fail_never_carry_spend_over_the_ceiling(bank: MakeBank, width: int) -> None:
+    """Each may cost its worst case, and has it set aside before it is made."""
+
+    def run_case(case: Case, ctx: Context) -> object:
+        raise Spent("sandbox_lost", True, "the sandbox is gone")
+
+    class Spent(InfrastructureError):
+        model, usage = "m", {"input_tokens": 2, "output_tokens": 0}
+
+    lab = bank(run_case, width=width, ceiling=11)
+    lab.run(**{f"t{i}": 2 for i in range(8)})
+    assert lab.spent == 2 * len(lab.calls) <= 11
+    assert sorted(lab.calls) == (["t0", "t0", "t1", "t1", "t2"] if width == 1 else ["t0", "t1", "t2", "t3", "t4"])
 
 
 def test_an_interrupted_trial_costs_what_was_reserved(bank: MakeBank) -> None:

@@ -154,3 +154,17 @@ def test_the_ceiling_holds_among_threads() -> None:
     assert ledger.spent == pytest.approx(spent)
     assert ledger.spent <= 10
     assert (ledger.in_flight, ledger.reserved) == (0, 0)
+
+
+def test_more_is_set_aside_for_a_trial_as_long_as_it_is_left() -> None:
+    ledger = Ledger(3.0)
+    ledger.reserve("a", 1.0)
+    ledger.reserve("b", 1.0)
+    assert ledger.raise_to("a", 2.0)
+    assert not ledger.raise_to("b", 1.5)
+    assert ledger.raise_to("b", 0.5), "less than what is set aside is no change"
+    assert (ledger.reserved, ledger.remaining) == (3.0, 0.0)
+    ledger.settle("a", 0.5)
+    assert ledger.raise_to("b", 2.5)
+    with pytest.raises(ValueError, match="has no reservation"):
+        ledger.raise_to("a", 1.0)
