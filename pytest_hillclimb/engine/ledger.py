@@ -106,17 +106,6 @@ class Ledger:
             self._spent = _SUMS.add(self._spent, amount)
             return True
 
-    def release(self, key: Hashable) -> bool:
-        """Give the trial's reservation back, of which nothing was spent; return whether there was one."""
-        with self._lock:
-            return self._reserved.pop(key, None) is not None
-
-    def charge(self, cost: float) -> None:
-        """Count spend that had no reservation, such as that of an earlier session of the same campaign."""
-        amount = _amount(cost)
-        with self._lock:
-            self._spent = _SUMS.add(self._spent, amount)
-
     def _set_aside(self) -> Decimal:
         total = Decimal(0)
         for amount in self._reserved.values():

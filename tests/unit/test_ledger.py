@@ -1,4 +1,4 @@
-"""The ledger of a campaign: what is reserved, settled and released, and that the ceiling holds."""
+"""The ledger of a campaign: what is reserved and settled, and that the ceiling holds."""
 
 from __future__ import annotations
 
@@ -61,15 +61,6 @@ def test_the_smallest_ceiling_is_one() -> None:
     assert ledger.reserve("a", 1e-320)
 
 
-def test_what_was_released_can_be_spent_again() -> None:
-    ledger = Ledger(1.0)
-    assert ledger.reserve("a", 1.0)
-    assert ledger.release("a")
-    assert not ledger.release("a")
-    assert (ledger.spent, ledger.in_flight, ledger.remaining) == (0, 0, 1)
-    assert ledger.reserve("a", 1.0)
-
-
 def test_an_end_that_is_reported_twice_is_charged_once() -> None:
     ledger = Ledger(1.0)
     ledger.reserve("a", 0.5)
@@ -77,14 +68,6 @@ def test_an_end_that_is_reported_twice_is_charged_once() -> None:
     assert not ledger.settle("a", 0.5)
     assert not ledger.settle("never started", 0.5)
     assert ledger.spent == 0.5
-
-
-def test_spend_without_a_reservation_counts() -> None:
-    ledger = Ledger(1.0)
-    ledger.charge(0.75)
-    assert not ledger.reserve("a", 0.5)
-    ledger.charge(0.5)
-    assert (ledger.spent, ledger.remaining) == (1.25, 0)
 
 
 def test_a_trial_is_not_reserved_for_twice() -> None:
@@ -98,7 +81,7 @@ def test_a_trial_is_not_reserved_for_twice() -> None:
 def test_only_amounts_of_money_are_taken(amount: float) -> None:
     ledger = Ledger(1.0)
     ledger.reserve("a", 0.1)
-    for call in (Ledger, ledger.charge, lambda x: ledger.reserve("b", x), lambda x: ledger.settle("a", x)):
+    for call in (Ledger, lambda x: ledger.reserve("b", x), lambda x: ledger.settle("a", x)):
         with pytest.raises(ValueError, match="not an amount of money"):
             call(amount)
     with pytest.raises(ValueError, match="above 0"):
@@ -109,7 +92,7 @@ def test_only_amounts_of_money_are_taken(amount: float) -> None:
 @settings(max_examples=100, deadline=None)
 @given(
     st.sampled_from([0.1, 1.0, 5.0]),
-    st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["reserve", "settle", "release"]), AMOUNTS), max_size=40),
+    st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["reserve", "settle"]), AMOUNTS), max_size=40),
 )
 def test_spend_passes_the_ceiling_only_by_what_trials_cost_beyond_their_reservations(
     ceiling: float, steps: list[tuple[int, str, float]]
@@ -126,8 +109,6 @@ def test_spend_passes_the_ceiling_only_by_what_trials_cost_beyond_their_reservat
                 assert amount <= left
         elif step == "settle" and ledger.settle(key, amount):
             beyond += max(0.0, amount - held.pop(key))
-        elif step == "release" and ledger.release(key):
-            del held[key]
         assert ledger.in_flight == len(held)
         assert ledger.reserved == pytest.approx(sum(held.values()))
         assert ledger.spent + ledger.reserved <= ceiling + beyond + 1e-9
@@ -142,11 +123,8 @@ def test_the_ceiling_holds_among_threads() -> None:
             worst = random.randint(1, 100) / 100
             if ledger.reserve((worker, i), worst):
                 cost = random.randint(0, int(worst * 100)) / 100
-                if random.random() < 0.2:
-                    ledger.release((worker, i))
-                else:
-                    ledger.settle((worker, i), cost)
-                    spent += cost
+                ledger.settle((worker, i), cost)
+                spent += cost
         return spent
 
     with ThreadPoolExecutor(8) as pool:
