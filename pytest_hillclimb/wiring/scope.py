@@ -92,7 +92,7 @@ def _scope_lines(config: pytest.Config, run: EvalRun, log: RunLog) -> list[str]:
     ]
     planned = settings.plan and loaded.manifest is not None
     if (planned or run.campaign.ceiling is not None) and len(log) > recorded + skipped:
-        lines.append(_money_line(run, log))
+        lines.append(_money_line(config, run, log))
     if settings.canary is not None:
         lines.append(_canary_line(config, settings.canary))
     if settings.fresh:
@@ -135,16 +135,19 @@ def _tested(run: EvalRun) -> str:
     return f"model {one_line(settings.model or 'not asked for')}"
 
 
-def _money_line(run: EvalRun, log: RunLog) -> str:
+def _money_line(config: pytest.Config, run: EvalRun, log: RunLog) -> str:
     """Return what is about to be spent at worst, against the ceiling."""
     ceiling = run.campaign.ceiling
     to_run = [e.execution for e in log.entries if e.execution.key not in run.recorded.rows]
     paying = [execution for execution in to_run if run.campaign.refusal(execution.candidate) is None]
     worst = run.campaign.worst_case_total(paying)
     unknown = f" and {plural(worst.unknown, 'execution')} of unknown cost" if worst.unknown else ""
-    against = "no cost ceiling" if ceiling is None else f"cost ceiling {ceiling:g} USD"
-    warning = "; it may end before all are run" if ceiling is not None and worst.usd > ceiling else ""
-    return f"hillclimb: worst case {worst.usd:.2f} USD{unknown}, {against}{warning}"
+    line = f"hillclimb: worst case {worst.usd:.2f} USD{unknown}"
+    if ceiling is None:
+        return f"{line}, no cost ceiling"
+    each = f" ({ceiling / workers:g} for each worker)" if (workers := _workers(config)) else ""
+    warning = "; it may end before all are run" if worst.usd > ceiling else ""
+    return f"{line}, cost ceiling {ceiling:g} USD{each}{warning}"
 
 
 def _canary_line(config: pytest.Config, count: int) -> str:

@@ -146,6 +146,7 @@ def test_spend_stays_below_the_ceiling(new_project: NewWorkerProject) -> None:
         done = project.run(f"-n{workers}", "--hillclimb-max-cost=13", "-rs")
         assert_orderly(done)
         assert done.status == 1
+        assert f"cost ceiling 13 USD ({13 / workers:g} for each worker); it may end before all are run" in done.text
         ran = spent(project)
         assert 13 - 2 * workers < ran <= 13, "of each share, less than one worst case goes unused"
         assert len(project.rows()) == ran
