@@ -85,7 +85,7 @@ class StreamRouter:
 
 
 class LogRouter(logging.Handler):
-    """Keeps the log records of trials with their trial, and takes the secrets out of them for all later handlers.
+    """Keeps the log records of trials with their trial, and takes the secrets out of all records for later handlers.
 
     :param redact: takes the secrets out of a text
     """
@@ -95,13 +95,12 @@ class LogRouter(logging.Handler):
         self._redact = redact
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a record if a trial made it."""
+        """Clean a record, and keep it if a trial made it."""
         output = CURRENT.get()
-        if output is None:
-            return
         try:
             self._clean(record)
-            output.add("log", self.format(record) + "\n")
+            if output is not None:
+                output.add("log", self.format(record) + "\n")
         except Exception:
             self.handleError(record)
 
@@ -110,8 +109,9 @@ class LogRouter(logging.Handler):
         if (clean := self._redact(message)) != message:
             record.msg, record.args = clean, None
         if record.exc_info and record.exc_info[0] is not None:
-            # What is here is printed by every formatter in place of the traceback itself.
-            record.exc_text = self._redact(logging.Formatter().formatException(record.exc_info))
+            text = logging.Formatter().formatException(record.exc_info)
+            if (clean := self._redact(text)) != text:
+                record.exc_text = clean  # which every formatter prints in place of the traceback itself
 
 
 def not_from_a_trial(record: logging.LogRecord) -> bool:

@@ -36,6 +36,7 @@ TOLD = f"{{KEY}} {{'Bear' + 'er '}}{TAILS[1]} {{'zq-'}}{TAILS[2]} {{os.environ['
 @pytest.fixture(autouse=True)
 def around(request):
     print("the fixture:", TOLD)
+    logging.getLogger("app").warning("fixture log: %s", TOLD)
     if "fixture-fails" in request.node.nodeid:
         raise RuntimeError(f"the fixture: {{TOLD}}")
     if "fixture-skips" in request.node.nodeid:
@@ -50,9 +51,10 @@ def say():
         raise ValueError(f"logged: {{TOLD}}")
     except ValueError:
         logging.getLogger("app").exception("traceback:")
-    thread = threading.Thread(target=print, args=(f"thread: {{TOLD}}",))
-    thread.start()
-    thread.join()
+    for told in (print, logging.getLogger("app").warning):
+        thread = threading.Thread(target=told, args=(f"thread: {{TOLD}}",))
+        thread.start()
+        thread.join()
     warnings.warn(f"warning: {{TOLD}}")
 
 
