@@ -234,6 +234,8 @@ def _by_candidate(
         for entry in owner.log.entries
         if entry.outcome is not None or entry.skipped
     ]
+    order = list(run.campaign.models)  # the author's, whatever the schedule makes of it
+    classes.sort(key=lambda each: order.index(each[0]))
     return classes, run.tally.costs, {candidate: means(of) for candidate, of in scores.items()}
 
 

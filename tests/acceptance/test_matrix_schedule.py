@@ -158,6 +158,8 @@ def test_balanced_pairs_by_rotation(matrix: Matrix) -> None:
     result = matrix.run("--hillclimb-schedule=balanced", "--hillclimb-rotation=8")
     assert result.ret == 0
     assert sorted(matrix.rows()) == sorted(name.replace("::", ".").replace("/", "_") for name in odd)
+    shown = [line.split(" ")[0] for line in result.outlines if line.startswith(("candidate ", "luna ", "glm "))]
+    assert shown == ["candidate", "luna", "glm"], "the order is the author's"
     assert {row["meta"]["execution_id"][:2] for row in matrix.rows().values()} == {"t-"}
 
 
