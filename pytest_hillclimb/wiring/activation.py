@@ -27,6 +27,8 @@ from pytest_hillclimb.model.settings import CHAOS, MAIN, NULL, PROBES, Settings
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.schedule.rotation import rotation_of
 
+_PATH_OPTIONS = ("--hillclimb-flow", "--hillclimb-candidates")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activation:
@@ -73,7 +75,7 @@ def activate(config: pytest.Config, args: list[str]) -> bool:
         from pytest_hillclimb.wiring.plugin import register
 
         _refuse_each(namespace)
-        _refuse_hidden_ini(config)
+        _refuse_paths_apart(config)
         settings = resolve_settings(config)
         harness, approving = pass_gate(config, settings, root)
         withheld = _withhold_credentials(config, settings) if settings.lane in PROBES else ()
@@ -189,18 +191,24 @@ def _refuse_each(namespace: Any) -> None:
         raise OptionError("--dist each would run and pay for every execution once per worker; use --dist load")
 
 
-def _refuse_hidden_ini(config: pytest.Config) -> None:
-    """Refuse what makes pytest overlook the project's ini file.
+def _refuse_paths_apart(config: pytest.Config) -> None:
+    """Refuse paths in words of their own where others take them for those of tests.
 
     Before plugins are loaded, pytest takes the value of an unknown option for a test path, and looks for an ini file
-    around it. With a flow outside of the project it finds none, and rootdir and harness are other ones.
+    around it. With a path outside of the project it finds none, and rootdir and harness are other ones. pytest-xdist
+    does not find it on another machine or in another directory, and ends with a traceback.
     """
     words = [str(word) for word in config.invocation_params.args]
+    specs = [str(spec) for spec in getattr(config.known_args_namespace, "tx", None) or ()]
+    displaced = any("popen" not in spec or "chdir=" in spec for spec in specs)
     for flag, value in pairwise(words):
         path = Path(os.path.abspath(config.invocation_params.dir / value))
-        outside = not path.is_relative_to(config.invocation_params.dir)
-        if flag == "--hillclimb-flow" and config.inipath is None and outside and path.exists():
-            raise OptionError(f"write --hillclimb-flow={value} in one word: apart, pytest looks for its ini file there")
+        if flag not in _PATH_OPTIONS or not path.exists():
+            continue
+        if config.inipath is None and not path.is_relative_to(config.invocation_params.dir):
+            raise OptionError(f"write {flag}={value} in one word: apart, pytest looks for its ini file there")
+        if displaced:
+            raise OptionError(f"write {flag}={value} in one word: apart, pytest-xdist takes it for the path of a test")
 
 
 def _starting_points(config: pytest.Config, args: list[str], *, by_option: bool) -> list[Path]:

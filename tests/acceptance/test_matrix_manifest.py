@@ -198,3 +198,21 @@ def test_a_split_id_that_no_row_can_have_is_refused_whatever_is_selected(project
     matrix = Matrix(project)
     project.write(".claude/hillclimb/flow/_state.json", json.dumps({"test_ids": ["a/luna"]}))
     assert "test_ids holds 'a/luna'" in refused(matrix.run("--hillclimb-case=b"))
+
+
+def test_a_manifest_elsewhere_does_not_hide_the_ini_file(project: Project) -> None:
+    matrix = Matrix(project)
+    outside = project.path.parent / "elsewhere.json"
+    (project.path / "candidates.json").rename(outside)
+    told = refused(project.approved("--hillclimb-candidates", str(outside)))
+    assert told.startswith(f"write --hillclimb-candidates={outside} in one word")
+    assert project.approved(f"--hillclimb-candidates={outside}", "--hillclimb-limit=1").ret == 0
+    assert list(matrix.rows()) == ["a.luna_rep0"]
+
+
+@pytest.mark.parametrize("spec", ["popen//chdir=elsewhere", "ssh=nowhere"])
+def test_a_manifest_is_no_path_of_tests_for_workers_elsewhere(project: Project, spec: str) -> None:
+    matrix = Matrix(project)
+    told = refused(project.approved("-d", f"--tx={spec}", "--hillclimb-candidates", "candidates.json"))
+    assert told.startswith("write --hillclimb-candidates=candidates.json in one word")
+    assert matrix.calls() == []
