@@ -35,7 +35,8 @@ def outcome_lines(
     missed = "missed" if fail_on == "error" else "failed"
     lines = [f"scored     {tally.scored}{_verdicts(tally.passed, tally.missed, tally.scored, missed)}"]
     if tally.failed:
-        classes = ", ".join(f"{one_line(name)} {count}" for name, count in tally.errors.most_common())
+        found = sorted(tally.errors.items(), key=lambda each: (-each[1], each[0]))
+        classes = ", ".join(f"{one_line(name)} {count}" for name, count in found)
         lines.append(f"errors     {tally.failed}  ({classes})")
     if tally.skipped + skipped:
         lines.append(f"skipped    {tally.skipped + skipped}")

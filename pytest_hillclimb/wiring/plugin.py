@@ -197,7 +197,7 @@ def _table(owner: Conductor | Controller, config: pytest.Config) -> list[str]:
     if run.settings.lane in PROBES:
         lines += probe_lines(run.settings.lane, [(e.execution.label, e.outcome) for e in log.entries])
     of = "case" if run.campaign.manifest is None else "pair"
-    lines += metric_lines(means([*run.recorded.scores, *tally.scores]), of)
+    lines += metric_lines(means(_scores(owner, config)), of)
     if run.campaign.manifest is not None and run.settings.lane not in PROBES:
         lines += candidate_lines(*_by_candidate(owner, config))
     lines += spend_lines(tally, owner.abandoned)
@@ -226,7 +226,7 @@ def _by_candidate(
     run = owner.evals
     tested = {e.prompt_id: e.candidate.id for e in config.stash[LOADED].executions if e.candidate is not None}
     scores: dict[str, list[Score]] = {}
-    for score in map(Score._make, (*run.recorded.scores, *run.tally.scores)):
+    for score in _scores(owner, config):
         if score.prompt_id in tested:
             scores.setdefault(tested[score.prompt_id], []).append(score)
     classes = [
@@ -237,6 +237,14 @@ def _by_candidate(
     order = list(run.campaign.models)  # the author's, whatever the schedule makes of it
     classes.sort(key=lambda each: order.index(each[0]))
     return classes, run.tally.costs, {candidate: means(of) for candidate, of in scores.items()}
+
+
+def _scores(owner: Conductor | Controller, config: pytest.Config) -> list[Score]:
+    """Return the scores of the variant in the order of the plan, in which metrics are then shown; others come last."""
+    run, planned = owner.evals, config.stash[LOADED].executions
+    places = {execution.prompt_id: execution.order for execution in reversed(planned)}
+    scores = [Score._make(each) for each in (*run.recorded.scores, *run.tally.scores)]
+    return sorted(scores, key=lambda score: places.get(score.prompt_id, len(planned)))
 
 
 def _relative(config: pytest.Config, path: Any) -> str:
