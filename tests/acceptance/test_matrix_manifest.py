@@ -10,6 +10,8 @@ import pytest
 from eval_project import Project, refused
 from matrix_project import Matrix, candidate, case, nodes
 
+from pytest_hillclimb.model.ids import path_safe
+
 KEY = "sk-ant-" + "api03-0123456789abcdef"  # in two parts, so that no scanner takes this file for a leak
 
 
@@ -168,7 +170,7 @@ def test_cases_of_a_hook_meet_candidates_too(project: Project) -> None:
     conftest.write_text(conftest.read_text() + more)
     result = matrix.run("-q")
     assert result.ret == 0
-    safe = next(iter(matrix.rows())).partition(".")[0]
+    safe = path_safe("x y")
     assert set(matrix.rows()) == {f"{c}.{who}_rep0" for c in (safe, "z") for who in ("luna", "kimi", "glm")}
     assert matrix.rows()[f"{safe}.glm_rep0"]["meta"]["original_id"] == "x y"
     again = project.run("--hillclimb-candidates=candidates.json", f"evals/conftest.py::{safe}::kimi/rep0", "-v")
