@@ -138,9 +138,11 @@ class Campaign:
                     "or prices in _state.json), or state a rate for each execution with --hillclimb-trial-cost"
                 )
         if unknown := [who for who, cost in cases.items() if cost is None]:
+            remedy = "state a rate for each execution with --hillclimb-trial-cost"
+            if self.manifest is not None:
+                remedy = f"give it a max_cost_usd in the manifest, or {remedy}"
             raise OptionError(
-                f"--hillclimb-max-cost: what {', '.join(unknown[:_LISTED])} may cost is not known: give it a "
-                "max_cost_usd in the manifest, or state a rate for each execution with --hillclimb-trial-cost"
+                f"--hillclimb-max-cost: what {', '.join(unknown[:_LISTED])} may cost is not known: {remedy}"
             )
         least = min((cost for cost in cases.values() if cost is not None), default=0.0)
         if least > ceiling / workers:
