@@ -37,9 +37,7 @@ def check_cases(entries: Sequence[CatalogEntry]) -> None:
                 raise _pair(entry, other, f"would share the reference file {quoted(other.case.safe_id)}")
 
 
-def check_splits(
-    state: LoopState, entries: Sequence[CatalogEntry], row_ids: Collection[str] = ()
-) -> list[str]:
+def check_splits(state: LoopState, entries: Sequence[CatalogEntry], row_ids: Collection[str] = ()) -> list[str]:
     """Return notes on the split ids that no loaded case has: one for each, or one for all when there are many.
 
     :param row_ids: the ids that rows have, where these are not those of the cases; a case's id then gets a note too

@@ -1,9 +1,7 @@
-"""Running ahead: trials of coming items are started early, while pytest's own protocol stays serial.
+"""A session in one process: trials run ahead, while pytest's own protocol stays serial.
 
-An item's body waits for its trial. Trials of a file of cases are started once its first item's set-up has passed, for
-the items that follow one another in that file, so that the fixtures around them stand. What pytest would skip is never
-started ahead. Under ``-x``, ``--maxfail`` and ``--stepwise`` no trial is started further ahead than the concurrency,
-and none once enough have failed.
+An item's body waits for its trial (``ahead`` says which trials are started before). Under ``-x``, ``--maxfail`` and
+``--stepwise`` none is started once enough have failed.
 """
 
 from __future__ import annotations
@@ -21,10 +19,10 @@ from pytest_hillclimb.engine.outcome import Kind, Outcome
 from pytest_hillclimb.engine.trial import Trial
 from pytest_hillclimb.errors import RefusedError
 from pytest_hillclimb.report.terminal import one_line
-from pytest_hillclimb.schedule.plan import Execution, Key
+from pytest_hillclimb.schedule.plan import Execution
 from pytest_hillclimb.wiring.activation import usage_error
-from pytest_hillclimb.wiring.canary import Canary
-from pytest_hillclimb.wiring.collect import CaseFile, TrialItem
+from pytest_hillclimb.wiring.ahead import RunAhead
+from pytest_hillclimb.wiring.collect import TrialItem
 from pytest_hillclimb.wiring.log import RunLog
 from pytest_hillclimb.wiring.output import OutputRouting
 from pytest_hillclimb.wiring.presenting import Presenter
@@ -51,10 +49,7 @@ class Conductor:
         self.ledger = run.campaign.ledger()
         self._maker = TrialMaker(run.campaign, run.state.raw, run.reference)
         self._routing = OutputRouting(config, run.campaign.redactor.text)
-        self._trials: dict[Key, Trial] = {}
-        self._opened_until = -1
-        self._canary = Canary(None)
-        self._session: pytest.Session | None = None
+        self._ahead: RunAhead | None = None
         self._max_red = _max_failures(config)
         self._reds = 0
         self._judging = threading.Lock()
@@ -89,10 +84,8 @@ class Conductor:
             return
         if report.skipped:
             entry.skipped = True
-            with self._judging:
-                self._canary.skip(entry.execution.key)
-            self._widen()
-        elif report.failed and (reason := self._canary.never_begun(entry.execution.label)) is not None:
+            self._running().skip(entry.execution.key)
+        elif report.failed and (reason := self._running().never_begun(entry.execution.label)) is not None:
             self._stop(reason)
 
     @pytest.hookimpl(tryfirst=True)
@@ -114,7 +107,6 @@ class Conductor:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _start(self, session: pytest.Session) -> None:
-        self._session = session
         for position, item in enumerate(session.items):
             if isinstance(item, TrialItem):
                 item.position = position
@@ -140,21 +132,10 @@ class Conductor:
         )
         positions = {item.execution.key: item.position for item in session.items if isinstance(item, TrialItem)}
         to_run = {e.execution.key: positions[e.execution.key] for e in open_entries if not e.skipped}
-        self._canary = Canary(settings.canary, to_run)
-        self._widen()
+        self._ahead = RunAhead(
+            self.evals, self._maker, self.engine, items=session.items, to_run=to_run, narrow=bool(self._max_red)
+        )
         self._routing.start()
-
-    def _widen(self, front: int | None = None) -> None:
-        """Let queued trials be started as far ahead as the canary lets them, and under ``-x`` the concurrency.
-
-        :param front: under ``-x``, the place of the item in front
-        """
-        if self._max_red and front is None:
-            return
-        ahead = None if front is None else front + self.evals.settings.concurrency
-        with self._judging:
-            limits = [limit for limit in (ahead, self._canary.until) if limit is not None]
-            self._engine().allow(min(limits, default=None))
 
     def _settle(self) -> None:
         """Start nothing more, and give what is in flight a short grace to end and be recorded."""
@@ -185,13 +166,10 @@ class Conductor:
         Presenter(self._config, self.evals.campaign, self.evals.variant_path).present(item, item.outcome)
 
     def _outcome(self, item: TrialItem) -> Outcome:
-        engine = self._engine()
-        trial = item.trial = self._trial(item)
-        if self._max_red:
-            self._widen(item.position)
+        ahead = self._running()
+        trial = item.trial = ahead.trial(item)
         if self.stop_reason is None:
-            engine.need(trial)
-            self._open_stretch(item)
+            ahead.reach(item)
         return self._wait(trial)
 
     def _wait(self, trial: Trial) -> Outcome:
@@ -208,44 +186,18 @@ class Conductor:
             self.evals.writer.wait_until(lambda: trial.outcome is not None and trial.outcome.recorded, _WAIT_S)
             self._tell_progress()
 
-    def _open_stretch(self, item: TrialItem) -> None:
-        """Queue the trials of the items that follow in the same file, up to the next item of another."""
-        if item.position < self._opened_until or self._session is None:
-            return
-        home = item.getparent(CaseFile)
-        stretch: list[Trial] = []
-        position = item.position
-        for following in self._session.items[position:]:
-            if not isinstance(following, TrialItem) or following.getparent(CaseFile) is not home:
-                break
-            position += 1
-            if self._may_run_ahead(following):
-                following.trial = self._trial(following)
-                stretch.append(following.trial)
-        self._opened_until = position
-        self._engine().add(stretch)
-
-    def _may_run_ahead(self, item: TrialItem) -> bool:
-        execution = item.execution
-        if execution.key in self._trials or execution.key in self.evals.recorded.rows or self._refusal(execution):
-            return False
-        marks = [mark for name in ("skip", "skipif", "xfail") for mark in item.iter_markers(name)]
-        return not any(mark.name != "xfail" or mark.kwargs.get("run") is False for mark in marks)
-
     def _refusal(self, execution: Execution) -> str | None:
         return self.evals.campaign.refusal(execution.candidate)
 
-    def _trial(self, item: TrialItem) -> Trial:
-        """Return the one trial of an item's execution, which no second item or rerun pays for again."""
-        key = item.execution.key
-        if key not in self._trials:
-            self._trials[key] = self._maker.make(item, self._engine())
-        return self._trials[key]
-
     def _engine(self) -> Engine:
         if self.engine is None:
-            raise RuntimeError("an execution was run outside of pytest's own loop")
+            raise RuntimeError("the run was not begun")
         return self.engine
+
+    def _running(self) -> RunAhead:
+        if self._ahead is None:
+            raise RuntimeError("an execution was run outside of pytest's own loop")
+        return self._ahead
 
     # --- called from other threads ------------------------------------------------------------------------------------
 
@@ -256,10 +208,7 @@ class Conductor:
         try:
             with self._judging:  # before the item in front hears of it, which has the next one started
                 self.log.note(outcome.key, outcome)
-                canary = not self._canary.over
                 self._judge(outcome)
-            if canary:
-                self._widen()
         finally:
             self.evals.writer.put(outcome)
 
@@ -271,7 +220,7 @@ class Conductor:
         if outcome.kind is Kind.EXIT:
             self._exit = outcome
             self._engine().stop()
-        reason = outcome.stop_reason or self._canary.judge(outcome)
+        reason = outcome.stop_reason or self._running().judge(outcome)
         if reason is not None:
             self._stop(reason)
 

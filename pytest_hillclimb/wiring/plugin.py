@@ -6,33 +6,17 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from pytest_hillclimb.engine.outcome import SKIPPED
 from pytest_hillclimb.errors import RefusedError
 from pytest_hillclimb.flow.layout import FlowDir
-from pytest_hillclimb.flow.recorded import Score
 from pytest_hillclimb.flow.statefile import read_state, record_approval
-from pytest_hillclimb.model.prices import RowCost
 from pytest_hillclimb.model.settings import MAIN, NULL, PROBES
 from pytest_hillclimb.model.state import LoopState
-from pytest_hillclimb.report.candidates import candidate_lines
-from pytest_hillclimb.report.probe import probe_lines
-from pytest_hillclimb.report.summary import (
-    cost_lines,
-    metric_lines,
-    missed_lines,
-    outcome_lines,
-    spend_lines,
-    variant_cost_lines,
-    warning_lines,
-)
 from pytest_hillclimb.report.terminal import one_line, plural
 from pytest_hillclimb.schedule.plan import Execution
-from pytest_hillclimb.stats.means import Mean, means
 from pytest_hillclimb.wiring import hooks
 from pytest_hillclimb.wiring.activation import Activation, usage_error
 from pytest_hillclimb.wiring.campaign import Campaign
@@ -44,8 +28,9 @@ from pytest_hillclimb.wiring.gate import short
 from pytest_hillclimb.wiring.lanes import hooks_of
 from pytest_hillclimb.wiring.presenting import Reporting
 from pytest_hillclimb.wiring.run import EvalRun
-from pytest_hillclimb.wiring.scope import PlanOnly, typed_id
+from pytest_hillclimb.wiring.scope import PlanOnly, shown_path
 from pytest_hillclimb.wiring.shares import planned_workers
+from pytest_hillclimb.wiring.table import table_lines
 
 _EXIT_PATIENCE_S = 3.0
 _LOOK_EVERY_S = 0.2
@@ -126,9 +111,9 @@ class EvalSession:
         if config.option.collectonly and not activation.approving:
             state = "not checked"
         lines = [
-            f"hillclimb: variant {settings.variant}, eval {_relative(config, activation.eval_root)}, "
+            f"hillclimb: variant {settings.variant}, eval {shown_path(config, activation.eval_root)}, "
             f"harness {short(harness.sha)} {state} ({plural(len(harness.files), 'file')}), "
-            f"flow {_relative(config, settings.records_path)}",
+            f"flow {shown_path(config, settings.records_path)}",
             *_lane_lines(activation),
         ]
         return [*lines, *(f"hillclimb: note: {one_line(note)}" for note in self._notes(config))]
@@ -142,7 +127,7 @@ class EvalSession:
         settings = owner.evals.settings
         lane = f" ({settings.lane})" if settings.lane != MAIN else ""
         terminalreporter.write_sep("=", f"hillclimb: {settings.variant}{lane}")
-        for line in _table(owner, config):
+        for line in table_lines(owner, config):
             terminalreporter.write_line(owner.evals.campaign.redactor.text(line))
 
     @pytest.hookimpl(trylast=True)
@@ -186,69 +171,6 @@ def _notes_on_workers(config: pytest.Config) -> list[str]:
     if config.option.dist == "worksteal" and config.getoption("maxfail", 0):
         notes.append("with --dist worksteal, workers go on with what they have queued after -x or --maxfail")
     return notes
-
-
-def _table(owner: Conductor | Controller, config: pytest.Config) -> list[str]:
-    run, log, tally = owner.evals, owner.log, owner.evals.tally
-    untried = log.untried
-    lines = outcome_lines(
-        tally, recorded=log.earlier, skipped=log.skipped, untried=len(untried), fail_on=run.settings.fail_on
-    )
-    if run.settings.lane in PROBES:
-        lines += probe_lines(run.settings.lane, [(e.execution.label, e.outcome) for e in log.entries])
-    of = "case" if run.campaign.manifest is None else "pair"
-    lines += metric_lines(means(_scores(owner, config)), of)
-    if run.campaign.manifest is not None and run.settings.lane not in PROBES:
-        lines += candidate_lines(*_by_candidate(owner, config))
-    lines += spend_lines(tally, owner.abandoned)
-    ceiling = run.campaign.ceiling
-    lines += cost_lines(tally.cost(), ceiling=ceiling, charged=tally.charged, withheld=tally.withheld)
-    if run.spend is not None:
-        lines += variant_cost_lines(run.spend)
-    if run.settings.fail_on == "error":
-        lines += missed_lines((typed_id(config, e.nodeid), e.outcome.row if e.outcome else None) for e in log.missed)
-    if log.earlier and not tally.to_run:
-        lines.append("everything selected was recorded before, nothing was run; --hillclimb-fresh runs it again")
-    if owner.stop_reason:
-        lines.append(f"stopped    {one_line(owner.stop_reason, 300)}")
-    if run.rescue:
-        lines.append(f"rescued    rows that the disk did not take are in {run.rescue}")
-    lines += [f"unsaved    {one_line(row)}" for row in run.unsaved]
-    lines += warning_lines(run.warnings)
-    results = _relative(config, run.results_path)
-    return [*lines, f"[{run.settings.variant}] done - {tally.scored} ok, {tally.failed} failed -> {results}"]
-
-
-def _by_candidate(
-    owner: Conductor | Controller, config: pytest.Config
-) -> tuple[list[tuple[str, str]], Mapping[str | None, Sequence[RowCost]], dict[str, dict[str, Mean]]]:
-    """Return, for the table of candidates, the class of each selected execution, costs, and means by candidate."""
-    run = owner.evals
-    tested = {e.prompt_id: e.candidate.id for e in config.stash[LOADED].executions if e.candidate is not None}
-    scores: dict[str, list[Score]] = {}
-    for score in _scores(owner, config):
-        if score.prompt_id in tested:
-            scores.setdefault(tested[score.prompt_id], []).append(score)
-    classes = [
-        (tested[entry.execution.prompt_id], entry.outcome.classification if entry.outcome is not None else SKIPPED)
-        for entry in owner.log.entries
-        if entry.outcome is not None or entry.skipped
-    ]
-    order = list(run.campaign.models)  # the author's, whatever the schedule makes of it
-    classes.sort(key=lambda each: order.index(each[0]))
-    return classes, run.tally.costs, {candidate: means(of) for candidate, of in scores.items()}
-
-
-def _scores(owner: Conductor | Controller, config: pytest.Config) -> list[Score]:
-    """Return the scores of the variant in the order of the plan, in which metrics are then shown; others come last."""
-    run, planned = owner.evals, config.stash[LOADED].executions
-    places = {execution.prompt_id: execution.order for execution in reversed(planned)}
-    scores = [Score._make(each) for each in (*run.recorded.scores, *run.tally.scores)]
-    return sorted(scores, key=lambda score: places.get(score.prompt_id, len(planned)))
-
-
-def _relative(config: pytest.Config, path: Any) -> str:
-    return one_line(os.path.relpath(path, config.invocation_params.dir))
 
 
 def _end_process(session: pytest.Session, patience: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,6 +71,11 @@ def print_line(config: pytest.Config, line: str) -> None:
     if reporter is not None:
         reporter.ensure_newline()
         reporter.write_line(line)
+
+
+def shown_path(config: pytest.Config, path: Path) -> str:
+    """Return a path as seen from where pytest was started."""
+    return one_line(os.path.relpath(path, config.invocation_params.dir))
 
 
 def typed_id(config: pytest.Config, nodeid: str) -> str:
