@@ -94,7 +94,8 @@ class Recorder:
     def _record(self, outcome: Outcome) -> bool:
         row = outcome.row
         if row is not None and self._lane != MAIN:
-            row["meta"] = {**(row.get("meta") or {}), "lane": self._lane}
+            marks = {"lane": self._lane, "classification": outcome.classification}
+            row["meta"] = {**(row.get("meta") or {}), **marks}
         line = _line(row) if row is not None else b""
         delivery = self.deliveries.take(outcome, line)
         if delivery is Delivery.CONFLICTING:

@@ -62,7 +62,7 @@ def test_invariants_that_hold(harness: Project) -> None:
     assert sorted(rows(harness)) == sorted(IDS)
     for name, kind in zip(IDS, KINDS, strict=True):
         row = rows(harness)[name]
-        assert row["meta"] == {"fault": kind, "lane": "chaos"}
+        assert row["meta"] == {"fault": kind, "lane": "chaos", "classification": "completed"}
         assert row["tags"] == ["chaos", kind]
         assert row["passed"] is True
         assert re.search(rf"fault {name}-[0-9a-f]{{8}}-1 at phase \w+ fired, evidence: \S", row["explanation"]["pass"])
@@ -85,6 +85,7 @@ def test_invariants_that_are_broken(harness: Project) -> None:
     assert result.parseoutcomes() == {"failed": 8}
     for name, row in rows(harness).items():
         assert row["passed"] is False, name
+        assert row["meta"]["classification"] == "candidate_failure"
         assert re.search(r"fired, evidence: .*; broken: .+; invariant: ", row["explanation"]["pass"]), name
     result.stdout.fnmatch_lines(["*chaos-wake-race rep0*", "*one winner*0", "*all input*1"])
 
@@ -101,7 +102,7 @@ def test_fault_that_has_tested_nothing_is_no_pass(harness: Project, old: str, co
     row = errors(harness)["chaos-wake-race"]
     assert (row["failure_class"], row["code"]) == ("infrastructure", code)
     assert row["usage"] == {"input_tokens": 3, "output_tokens": 1}
-    assert row["meta"] == {"lane": "chaos"}
+    assert row["meta"] == {"lane": "chaos", "classification": "infrastructure_failure"}
     result.stdout.fnmatch_lines(f"*infrastructure {code} 1*")
     assert harness.spent().count("chaos-wake-race rep0") == 1, "it is not tried again"
 

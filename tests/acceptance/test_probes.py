@@ -165,7 +165,8 @@ def test_grader_without_a_verdict_is_not_called_sound(checked: Project) -> None:
         "1 execution could not be graded: raises rep0",
     ]
     assert [row["failure_class"] for row in checked.errors(flow=flow(checked, "null"))] == ["grader_error"]
-    assert checked.errors(flow=flow(checked, "null"))[0]["meta"] == {"lane": "null"}
+    meta = checked.errors(flow=flow(checked, "null"))[0]["meta"]
+    assert meta == {"lane": "null", "classification": "infrastructure_failure"}
 
 
 def test_judge_that_needs_a_key_does_not_stop_the_others(checked: Project, monkeypatch: pytest.MonkeyPatch) -> None:

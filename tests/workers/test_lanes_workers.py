@@ -112,7 +112,7 @@ def test_worker_that_dies_in_the_chaos_lane(new_project: NewWorkerProject) -> No
     assert done.status == 1
     [row] = lane_rows(project, "chaos", "errors")
     assert row["failure_class"] == "worker_lost"
-    assert row["meta"] == {"lane": "chaos"}
+    assert row["meta"] == {"lane": "chaos", "classification": "infrastructure_failure"}
 
 
 def test_canary_that_cannot_be_measured(new_project: NewWorkerProject) -> None:
