@@ -84,6 +84,7 @@ class Context:
     attached_before: int = field(default=0, repr=False)
     _workspace: Path | None = field(default=None, repr=False)
     _attached: dict[str, bytes] = field(default_factory=dict, repr=False)
+    _candidate: Candidate | None = field(default=None, repr=False)
 
     @property
     def settings(self) -> Settings:
@@ -97,8 +98,13 @@ class Context:
 
     @property
     def candidate(self) -> Candidate | None:
-        """The candidate under test, None unless the run has a candidate manifest."""
-        return self.execution.candidate
+        """The candidate under test, None unless the run has a candidate manifest.
+
+        It is a copy of this ``ctx`` alone: what is changed in its ``settings`` reaches no other attempt or execution.
+        """
+        if self._candidate is None and self.execution.candidate is not None:
+            self._candidate = self.execution.candidate.model_copy(deep=True)
+        return self._candidate
 
     @property
     def variant(self) -> str:
@@ -108,7 +114,8 @@ class Context:
     @property
     def model(self) -> str | None:
         """The requested model: the candidate's, else that of ``--hillclimb-model``; None when there is none."""
-        return self.settings.model if self.candidate is None else self.candidate.model
+        candidate = self.execution.candidate
+        return self.settings.model if candidate is None else candidate.model
 
     @property
     def rep(self) -> int:
@@ -136,7 +143,8 @@ class Context:
         Left out are variables that other candidates require, and all whose names look like credentials, unless this
         candidate requires them.
         """
-        own = self.candidate.qualification.required_env if self.candidate is not None else ()
+        candidate = self.execution.candidate
+        own = candidate.qualification.required_env if candidate is not None else ()
         return environment_for(os.environ, own, self.app.required_env)
 
     @property

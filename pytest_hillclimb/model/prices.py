@@ -176,9 +176,14 @@ class PriceTable:
         """Return a table that also has prices written as ``MODEL in=3 out=15 cache_read=0.3``, one model a line.
 
         :param where: how messages name the source, such as ``hillclimb_prices in pytest.ini``
-        :raises RefusedError: naming source, model and field
+        :raises RefusedError: naming source, model and field, or a model that has two lines
         """
-        return self.with_prices({m: p for line in lines if line.strip() for m, p in _read_line(line, where)}, where)
+        prices: dict[str, dict[str, Any]] = {}
+        for model, price in (_read_line(line, where) for line in lines if line.strip()):
+            if model in prices:
+                raise RefusedError(f"{where}: {model} has two lines; put all that it costs into one")
+            prices[model] = price
+        return self.with_prices(prices, where)
 
     def cost(self, usage: object, model: object) -> float | None:
         """Return the cost of a usage in US dollars, None when it is not priced."""
@@ -254,7 +259,7 @@ def _price(value: object, where: str) -> Price:
         raise RefusedError(f"{where}: {f'{field}: ' if field else ''}{first['msg'].lower()}") from None
 
 
-def _read_line(line: str, where: str) -> Iterable[tuple[str, dict[str, Any]]]:
+def _read_line(line: str, where: str) -> tuple[str, dict[str, Any]]:
     model, *pairs = line.split()
     price: dict[str, Any] = {}
     for pair in pairs:
@@ -265,4 +270,4 @@ def _read_line(line: str, where: str) -> Iterable[tuple[str, dict[str, Any]]]:
             price[name] = None
         if price[name] is None:
             raise RefusedError(f"{where}: {model}: expected name=number, such as in=3, got {pair!r}")
-    yield model, price
+    return model, price

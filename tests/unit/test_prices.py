@@ -261,6 +261,13 @@ def test_a_line_that_is_no_price_is_refused(line: str, said: str) -> None:
     assert said in str(refusal.value)
 
 
+def test_two_lines_for_one_model_are_refused() -> None:
+    with pytest.raises(RefusedError) as refusal:
+        TABLE.with_lines(["m in=3 out=15", "other in=1 out=1", "  m in=1 out=2"], "prices in pytest.ini")
+    assert str(refusal.value) == "prices in pytest.ini: m has two lines; put all that it costs into one"
+    assert TABLE.with_lines(["model-a in=1 out=1"], "ini")["model-a"].input == 1, "a built-in price is replaced"
+
+
 @pytest.mark.parametrize(
     ("usage", "tokens"),
     [
