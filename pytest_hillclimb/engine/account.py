@@ -50,8 +50,10 @@ class Account:
         self._recorded = recorded
         self._redact = redact
         self.retries = {APP: 0, JUDGE: 0}
-        self.unknown = {APP: False, JUDGE: False}
-        """Whether a try of a stage has failed that may have been billed and does not say what."""
+        self.unknown = {APP: 0, JUDGE: 0}
+        """How many tries of a stage have failed that may have been billed and do not say what."""
+        self.not_retried: str | None = None
+        """What kept a try that failed from being made again, where it is not the rules for retries."""
         self._execution = execution
         self._billed: dict[str, Any] = {}
         self._retry_usage: list[dict[str, Any]] = []
@@ -75,7 +77,7 @@ class Account:
         """Note that the last attempt of *stage* was lost with its event loop, and is made again."""
         known = self._recorded(stage)
         self._note_spend(known, stage)
-        self.unknown[stage] |= not known
+        self.unknown[stage] += not known
 
     def retried(self, error: BaseException, stage: str) -> None:
         """Note that a try has failed and, after its wait, is made again."""
@@ -119,6 +121,8 @@ class Account:
             more["code"] = failure.code
         if self._retry_usage:
             more["retry_usage"] = list(self._retry_usage)
+        if self.not_retried is not None:
+            more["not_retried"] = self.not_retried
         more |= self._attempts()
         if self._execution.candidate is not None:
             more["meta"] = self._place(INFRASTRUCTURE_FAILURE)
@@ -133,11 +137,11 @@ class Account:
             more=more,
         )
 
-    def spent(self, error: BaseException) -> tuple[Row, bool]:
-        """Return what is known to be spent after a failed try of the app, as a row has it, and whether it is all."""
+    def spent(self, error: BaseException) -> tuple[Row, int]:
+        """Return what is known to be spent after a failed try of the app, as a row has it, and of how many not."""
         tries = {"failure_class": "", "retry_usage": list(self._retry_usage)}
-        unknown = self.unknown[APP] or self._is_unknown(error, classify(error), APP)
-        return {**tries, **self._billed, **self._known(error, APP)}, not unknown
+        unknown = self.unknown[APP] + self._is_unknown(error, classify(error), APP)
+        return {**tries, **self._billed, **self._known(error, APP)}, unknown
 
     def _is_unknown(self, error: BaseException, failure: Failure, stage: str) -> bool:
         usage = "usage" if stage == APP else "judge_usage"
@@ -146,7 +150,7 @@ class Account:
 
     def _note_failure(self, error: BaseException, failure: Failure, stage: str) -> None:
         if stage in self.unknown:
-            self.unknown[stage] |= self._is_unknown(error, failure, stage)
+            self.unknown[stage] += self._is_unknown(error, failure, stage)
         self._keeps_history = self._keeps_history or isinstance(error, InfrastructureError)
         attempt: dict[str, Any] = {"stage": stage, "failure_class": failure.failure_class}
         if failure.code is not None:

@@ -95,10 +95,8 @@ class Conclusion:
         """Return the USD that the trial may cost with another try of the app after *error*; None without a ceiling."""
         if self._reserved is None:
             return None
-        row, all_known = self._account.spent(error)
-        cost = self._app.prices.row_cost(row, self._limits.model)
-        unknown = 0.0 if all_known and not cost.unpriced else self._reserved
-        return (cost.total or 0.0) + unknown + self._reserved
+        row, unknown = self._account.spent(error)
+        return self._spent(row, unknown, self._reserved) + self._reserved
 
     def _perf(self, run: Run) -> tuple[dict[str, Any], str | None]:
         """Return the user's extra numbers, or what kept them away: a paid grade is not lost to them."""
@@ -127,25 +125,39 @@ class Conclusion:
             row=clean(row, keep=_NAMING),
             started=self._started_wall,
             charged=self._charged(row, kind),
+            judged=self._judged(row),
             **{"duration": monotonic() - self._started, **more},
         )
 
     def _charged(self, row: Row | None, kind: Kind) -> float:
         """Return the USD that a campaign is charged.
 
-        What was reserved stands for what the app has spent and nobody knows, on top of what is known. Where it is a
-        judge that nobody knows the spend of, it is the least.
+        What was reserved stands for each try of the app whose spend nobody knows, on top of what is known. Where it is
+        a judge that nobody knows the spend of, it is the least.
         """
         if self._reserved is None:
             return 0.0
         unknown = self._account.unknown
         if row is None:
-            return 0.0 if kind is Kind.SKIPPED and not unknown[APP] else self._reserved
+            return self._reserved * max(unknown[APP], kind is not Kind.SKIPPED)
+        unmetered = kind is Kind.SCORED and row.get("usage") is None
+        spent = self._spent(row, unknown[APP] + unmetered, self._reserved)
+        return max(spent, self._reserved) if unknown[JUDGE] else spent
+
+    def _judged(self, row: Row | None) -> float:
+        """Return what is known of the judge's cost, 0 without a campaign ceiling."""
+        if self._reserved is None or row is None:
+            return 0.0
+        return self._app.prices.row_cost(row, self._limits.model).judge or 0.0
+
+    def _spent(self, row: Row, unknown: int, reserved: float) -> float:
+        """Return what a row has cost, with the stated rate for usage without a price, and *reserved* for the unknown.
+
+        :param unknown: how many tries do not say what they have cost
+        """
         cost = self._app.prices.row_cost(row, self._limits.model)
-        known = cost.total or 0.0
-        if cost.unpriced or unknown[APP] or (kind is Kind.SCORED and row.get("usage") is None):
-            return known + self._reserved
-        return max(known, self._reserved) if unknown[JUDGE] else known
+        rate = self._app.settings.trial_cost
+        return (cost.total or 0.0) + cost.unpriced * (reserved if rate is None else rate) + unknown * reserved
 
 
 def failed_without_trial(

@@ -71,6 +71,7 @@ class Engine:
         self._made = 0
         self._idle = 0
         self._in_flight: dict[Trial, _Lane] = {}
+        self._short = 0
         self._expired: dict[Trial, Callable[[], bool]] = {}
         self._left_behind: list[Trial] = []
         self._timed_out: list[Trial] = []
@@ -169,9 +170,21 @@ class Engine:
             self._notice(f"{label}: the server asks to wait {seconds:.0f} s; nothing new is started until then")
 
     def affords(self, trial: Trial, usd: float) -> bool:
-        """Set *usd* aside for *trial*, in place of what was; return False when a ceiling has not as much left."""
+        """Set *usd* aside for *trial*, in place of what was; return False when a ceiling has not as much left.
+
+        As long as others are in flight, which may turn out to cost less than was set aside for them, it is waited for;
+        when all of them wait for that, nobody will give anything back.
+        """
         with self._changed:
-            return self._supply.affords(trial, usd)
+            self._short += 1
+            try:
+                while not self._supply.affords(trial, usd):
+                    if self._supply.stopping or trial.ended or self._short >= len(self._in_flight):
+                        return False
+                    self._changed.wait(_ASK_AGAIN_S)
+                return True
+            finally:
+                self._short -= 1
 
     def ended(self, trial: Trial) -> None:
         """Take note that *trial* has its outcome; it is in flight until everybody has been told."""

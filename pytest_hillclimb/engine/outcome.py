@@ -40,9 +40,9 @@ class Outcome:
 
     ``row`` is a results row when ``kind`` is scored; otherwise it is an errors row, or None when nothing is to be
     written. ``transcript``, ``output`` and ``attachments`` are for the recorder alone and are dropped once recorded.
-    Times are in seconds; ``started`` is wall-clock. ``charged`` is in USD, 0 without a campaign ceiling; ``withheld``
-    says that the ceiling kept the execution from being started. ``recorded`` says that it is on disk, ``earlier`` that
-    it was so before this session.
+    Times are in seconds; ``started`` is wall-clock. ``charged``, and ``judged`` as the judge's part of it, are in USD, 0
+    without a campaign ceiling; ``withheld`` says that the ceiling kept the execution from being started. ``recorded``
+    says that it is on disk, ``earlier`` that it was so before this session.
     """
 
     key: Key
@@ -60,6 +60,7 @@ class Outcome:
     started: float = 0.0
     duration: float = 0.0
     charged: float = 0.0
+    judged: float = 0.0
     withheld: bool = False
     stops_run: bool = False
     returncode: int | None = None

@@ -27,6 +27,7 @@ class Supply:
         self._until: int | None = None
         self._held = False
         self._paused_until = 0.0
+        self._dearest_judging = 0.0
 
     def __len__(self) -> int:
         return len(self._pending) + len(self._urgent)
@@ -82,13 +83,15 @@ class Supply:
 
     def affords(self, trial: Trial, usd: float) -> bool:
         """Set *usd* aside for a trial in flight, in place of what was; return False when there is not as much left."""
-        return self._ledger is None or self._ledger.raise_to(trial.execution.key, usd)
+        return self._ledger is None or self._ledger.raise_to(trial.execution.key, usd + self._dearest_judging)
 
     def settle(self, trial: Trial) -> None:
         """Charge what a trial has cost, in place of what was reserved for it."""
         if self._ledger is not None and trial.withheld is None:
             charged = trial.outcome.charged if trial.outcome is not None else trial.reserved
             self._ledger.settle(trial.execution.key, charged or 0.0)
+            if trial.outcome is not None:
+                self._dearest_judging = max(self._dearest_judging, trial.outcome.judged)
 
     def _choose(self) -> Trial | None:
         if self.stopping or self.pause_left() is not None:
@@ -101,7 +104,8 @@ class Supply:
         return None if self._until is not None and first.position >= self._until else first
 
     def _admits(self, trial: Trial) -> bool:
-        ledger, amount = self._ledger, trial.reserved or 0.0
+        # What a judge may cost nobody has stated: as much as the dearest so far.
+        ledger, amount = self._ledger, (trial.reserved or 0.0) + self._dearest_judging
         if ledger is None or ledger.reserve(trial.execution.key, amount):
             return True
         if ledger.in_flight:  # which may turn out to cost less than was reserved for it

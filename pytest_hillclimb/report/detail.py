@@ -55,6 +55,8 @@ def unmeasured(case: Case, row: Mapping[str, Any], frames: Sequence[str], rows_f
         lines += _field("type", kind)
     lines += _field("prompt", case.stored_prompt)
     retries = [f"{row[key]} {name}" for key, name in (("retries", "app"), ("judge_retries", "judge")) if row.get(key)]
+    if why := row.get("not_retried"):
+        retries.append(f"not tried again: {why}")
     if retries:
         lines += _field("retries", ", ".join(retries))
     return [*lines, *_place("recorded", rows_file)]

@@ -150,7 +150,8 @@ def test_what_was_charged_stops_what_comes_next(project: Project) -> None:
     matrix = luna(project, case("a", cost=1, judge=4), case("z"))
     result = matrix.run(f"{CEILING}=6", "--hillclimb-concurrency=1", "-rs")
     assert matrix.calls() == ["a luna/rep0"]
-    assert reasons(result) == ["cost ceiling: 5.0000 of 6 USD are spent, and this execution may cost 2"]
+    # Its own worst case, and what the dearest judging so far has cost.
+    assert reasons(result) == ["cost ceiling: 5.0000 of 6 USD are spent, and this execution may cost 6"]
 
 
 @pytest.mark.parametrize(
@@ -270,7 +271,7 @@ def test_the_command_line_comes_before_the_environment_and_that_before_the_ini(
     result = matrix.run(*([f"{CEILING}={typed}"] if typed else []))
     assert result.ret == 0
     text = result.stdout.str()
-    assert f"cost ceiling {ceiling} USD" in text if ceiling else "ceiling " not in text.replace("ceiling 1800", "")
+    assert f"cost ceiling {ceiling} USD" in text if ceiling else "ceiling " not in text
 
 
 BAD = ("0", "-1", "nan", "inf", "1_0", "12usd")
@@ -279,8 +280,8 @@ BAD = ("0", "-1", "nan", "inf", "1_0", "12usd")
 @pytest.mark.parametrize(
     ("where", "value"),
     [
-        *((where, value) for where in ("typed", "environment", "ini") for value in BAD),
-        *((where, value) for where in ("typed", "environment") for value in ("", " ")),
+        *((where, value) for where in ("typed", "environment", "ini") for value in (*BAD, "")),
+        *((where, value) for where in ("typed", "environment") for value in (" ",)),
     ],
 )
 def test_a_ceiling_is_a_decimal_number_above_0(

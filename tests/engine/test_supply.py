@@ -227,6 +227,56 @@ def test_tries_that_fail_never_carry_spend_over_the_ceiling(bank: MakeBank, widt
         assert lab.calls == ["t0", "t0", "t1", "t1", "t2"]
 
 
+class Lost(InfrastructureError):
+    """Does not say what it has cost."""
+
+    def __init__(self) -> None:
+        super().__init__("sandbox_lost", True, "the sandbox is gone")
+
+
+@pytest.mark.parametrize("width", [1, 8])
+def test_every_try_of_unknown_cost_is_charged_with_what_was_reserved(bank: MakeBank, width: int) -> None:
+    def run_case(case: Case, ctx: Context) -> object:
+        raise Lost
+
+    lab = bank(run_case, width=width, ceiling=10)
+    lab.run(**{f"t{i}": 1 for i in range(10)})
+    assert lab.spent == len(lab.calls) == 10
+
+
+def test_another_try_waits_for_what_others_give_back(bank: MakeBank) -> None:
+    """All that is left is set aside for trials in flight, which cost next to nothing."""
+    together = threading.Barrier(4)
+
+    def run_case(case: Case, ctx: Context) -> object:
+        if ctx.attempt == 1:
+            together.wait(PATIENCE_S)
+        if case.id == "a" and ctx.attempt == 1:
+            raise Lost
+        time.sleep(0.1)
+        return used(0)
+
+    trials = bank(run_case, width=4, ceiling=4).run(a=1, b=1, c=1, d=1)
+    assert {outcome_of(trial).kind for trial in trials.values()} == {Kind.SCORED}
+    assert outcome_of(trials["a"]).charged == 1
+
+
+def test_tries_that_all_wait_for_one_another_do_not_wait_for_ever(bank: MakeBank) -> None:
+    together = threading.Barrier(2)
+
+    def run_case(case: Case, ctx: Context) -> object:
+        if ctx.attempt == 1:
+            together.wait(PATIENCE_S)
+            raise Lost
+        return used(0)
+
+    trials = bank(run_case, width=2, ceiling=3).run(a=1, b=1)
+    ended = [outcome_of(trial) for trial in trials.values()]
+    assert sorted(outcome.kind for outcome in ended) == [Kind.FAILED, Kind.SCORED]
+    [failed] = [outcome.row for outcome in ended if outcome.row is not None and outcome.kind is Kind.FAILED]
+    assert failed["not_retried"] == "cost ceiling"
+
+
 def test_an_interrupted_trial_costs_what_was_reserved(bank: MakeBank) -> None:
     let_go = threading.Event()
     lab = bank(lambda case, ctx: let_go.wait(PATIENCE_S), ceiling=5)
