@@ -252,7 +252,7 @@ def resolve(namespace: Any, ini: Callable[[str], Any], ini_name: str, environ: M
     """Return every option's value by name with underscores: command line, else environment, else ini, else default.
 
     :param namespace: pytest's parsed command line
-    :param ini: returns the raw value of an ini key, None when absent
+    :param ini: returns the raw value of an ini key, None when absent; an empty one is refused wherever it is given
     :param ini_name: how to name the ini file in an error
     :param environ: the environment variables
     :raises OptionError: for the first value that cannot be used
@@ -270,7 +270,7 @@ def resolve(namespace: Any, ini: Callable[[str], Any], ini_name: str, environ: M
             values[key] = parse_value(option, typed, option.flag)
         elif option.env is not None and option.env in environ:
             values[key] = parse_value(option, environ[option.env], option.env)
-        elif in_file not in (None, ""):
+        elif in_file is not None:
             values[key] = parse_value(option, in_file, f"{option.dest} in {ini_name}")
         else:
             values[key] = False if option.kind == "flag" else option.default

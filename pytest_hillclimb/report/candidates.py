@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_hillclimb.engine.outcome import CANDIDATE_FAILURE, COMPLETED, INFRASTRUCTURE_FAILURE, SKIPPED
+from pytest_hillclimb.model.candidate import MAX_CANDIDATE_ID
 from pytest_hillclimb.model.grade import PASS_METRIC
 from pytest_hillclimb.model.prices import RowCost, summed
 from pytest_hillclimb.report.terminal import one_line
@@ -12,7 +13,6 @@ from pytest_hillclimb.stats.means import Mean
 
 _CLASSES = {COMPLETED: "completed", CANDIDATE_FAILURE: "failed", INFRASTRUCTURE_FAILURE: "infra", SKIPPED: "skipped"}
 _METRICS = 3
-_WIDTH = 24
 
 
 def candidate_lines(
@@ -35,7 +35,7 @@ def candidate_lines(
     titles = [*_CLASSES.values(), "cost USD", *(one_line(name, 16) for name in names)]
     rows = [
         (
-            one_line(candidate, _WIDTH),
+            one_line(candidate, MAX_CANDIDATE_ID),
             [
                 *(str(number) for number in of.values()),
                 money(summed(costs.get(candidate, ()))),

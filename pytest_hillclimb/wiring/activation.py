@@ -116,7 +116,7 @@ def resolve_settings(config: pytest.Config) -> Settings:
     if values["lane"] == CHAOS:
         # A schedule pairs candidates with the cases of the catalog; every active one must survive every fault.
         values["schedule"] = "full"
-    if cap := config.getini(options.TRACE_CAP):
+    if (cap := config.getini(options.TRACE_CAP)) is not None:
         values["max_trace_bytes"] = _bytes(cap, f"{options.TRACE_CAP} in {ini_name}")
     return Settings(flow_base=_base(config, "hillclimb_flow"), **values)
 

@@ -94,7 +94,7 @@ def _scope_lines(config: pytest.Config, run: EvalRun, log: RunLog) -> list[str]:
         f"{len(log)} selected: {recorded} recorded, "
         f"{f'{skipped} skipped, ' if skipped else ''}{len(log) - recorded - skipped} to run",
         f"hillclimb: variant {settings.variant}, {_tested(run)}, "
-        f"{_width(config, settings)}, ceiling {_ceiling(settings.timeout)}",
+        f"{_width(config, settings)}, timeout {_timeout(settings.timeout)}",
     ]
     planned = settings.plan and loaded.manifest is not None
     if (planned or run.campaign.ceiling is not None) and len(log) > recorded + skipped:
@@ -172,5 +172,5 @@ def _workers(config: pytest.Config) -> int:
     return len(config.option.tx or ()) if config.pluginmanager.has_plugin("dsession") else 0
 
 
-def _ceiling(seconds: float) -> str:
+def _timeout(seconds: float) -> str:
     return f"{seconds:g} s" if seconds else "none"

@@ -295,3 +295,11 @@ def test_a_ceiling_is_a_decimal_number_above_0(
     told = refused(matrix.run(*([f"{CEILING}={value}"] if where == "typed" else [])))
     name = {"typed": CEILING, "environment": "HILLCLIMB_MAX_COST_USD", "ini": "hillclimb_max_cost in pytest.ini"}[where]
     assert told.startswith(f"{name}: expected US dollars")
+
+
+@pytest.mark.parametrize("key", ["hillclimb_trial_cost", "hillclimb_canary", "hillclimb_max_trace_bytes"])
+def test_no_limit_is_lost_by_an_empty_value_in_the_ini_file(project: Project, key: str) -> None:
+    matrix = luna(project, *cases(1))
+    project.ini(hillclimb_enabled="true", **{key: ""})
+    assert refused(matrix.run()).startswith(f"{key} in pytest.ini: expected ")
+    assert matrix.calls() == []

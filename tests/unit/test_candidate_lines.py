@@ -21,10 +21,15 @@ def test_classes_costs_and_means_stand_in_columns() -> None:
     costs = {"luna": [RowCost(1.5, 0.25), RowCost(10.0)], "a-candidate-of-some-length": [RowCost(None, None, 1)]}
     metrics = {"luna": {"pass": Mean(0.5, 2, 2)}, "other": {"f1": Mean(0.25, 1, 1)}}
     assert candidate_lines(counted, costs, metrics) == [
-        "candidate                completed  failed  infra  skipped    cost USD   pass  f1",
-        "luna                             2       0      1        0     11.7500  0.500   -",
-        "a-candidate-of-some-l...         0       1      0        0  not priced      -   -",
+        "candidate                  completed  failed  infra  skipped    cost USD   pass  f1",
+        "luna                               2       0      1        0     11.7500  0.500   -",
+        "a-candidate-of-some-length         0       1      0        0  not priced      -   -",
     ]
+
+
+def test_the_longest_id_that_is_allowed_is_shown_in_full() -> None:
+    name = "a" * 40
+    assert candidate_lines([(name, COMPLETED)], {}, {})[1].split()[0] == name
 
 
 def test_only_three_metrics_have_a_column() -> None:

@@ -128,7 +128,12 @@ def test_the_command_line_wins_over_the_ini_file_and_that_over_the_default(
     key = f"hillclimb_{name}"
     assert resolved(parser, "", {key: ini}) == {**DEFAULTS, name: from_ini}
     assert resolved(parser, line, {key: ini}) == {**DEFAULTS, name: from_line}
-    assert resolved(parser, "", {key: ""}) == DEFAULTS
+
+
+@pytest.mark.parametrize("key", sorted(option.dest for option in OPTIONS if option.ini))
+def test_an_empty_value_in_the_ini_file_is_refused_and_not_taken_for_absent(parser: Parser, key: str) -> None:
+    with pytest.raises(OptionError, match=rf"^{key} in pytest\.ini: expected .*, got ''$"):
+        resolved(parser, "", {key: ""})
 
 
 @pytest.mark.parametrize("name", ["approve_harness", "plan", "fresh", "case", "limit"])
