@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, MutableMapping
 
-# Words of a name, between underscores. A plural that counts (MAX_TOKENS) is none of them.
+# Words of a name, between underscores, perhaps with a number (API_KEY2). A plural that counts (MAX_TOKENS) is none.
 _SEGMENTS = (
-    "API_?KEY",
-    "ACCESS_?KEY",
-    "PRIVATE_?KEY",
+    "API_?KEYS?",
+    "ACCESS_?KEYS?",
+    "PRIVATE_?KEYS?",
     "AUTH",
     "AUTHORIZATION",
-    "COOKIE",
+    "(?<!__)AUTHTOKEN",  # NPM_CONFIG__AUTHTOKEN is none, by the golden values of the matrix
+    "COOKIES?",
+    "CREDS?",
     "CREDENTIALS?",
-    "PASSPHRASE",
-    "PASSWD",
-    "[A-Z0-9]*PASSWORD",  # PGPASSWORD and its kin
+    "JWT",
+    "PASSPHRASES?",
+    "[A-Z0-9]*PASSWD",
+    "[A-Z0-9]*PASSWORDS?",  # PGPASSWORD and its kin
     "SECRETS?",
     "SESSION",
     "TOKEN",
@@ -25,12 +28,26 @@ _SEGMENTS = (
     "CONNECTION_STRING",
     "DSN",
 )
-_CREDENTIAL = re.compile(rf"(?:^|_)(?:{'|'.join(_SEGMENTS)})(?:_|$)", re.IGNORECASE | re.ASCII)
+# Words that say so only at the end of a name, behind one that says whose it is: PWD itself is a directory.
+_ENDINGS = (
+    "(?<!PUBLIC_)(?<!PRIMARY_)(?<!FOREIGN_)(?<!SORT_)(?<!PARTITION_)(?<!CACHE_)KEYS?",
+    "PASS",
+    "(?<!OLD_)(?<!ORIG_)(?<!ORIGINAL_)(?<!INITIAL_)(?<!INIT_)PWD",
+    "PAT",
+)
+# What a desktop tells of the session that somebody is logged in to.
+_ORDINARY = r"(?:DESKTOP_SESSION\Z|XDG_SESSION_|DBUS_SESSION_BUS_|SESSION_MANAGER\Z)"
+_CREDENTIAL = re.compile(
+    rf"(?!{_ORDINARY})(?:.*_)?(?:(?:{'|'.join(_SEGMENTS)})\d*(?:_|\Z)|(?<=_)(?:{'|'.join(_ENDINGS)})_?\d*\Z)",
+    re.IGNORECASE | re.ASCII | re.DOTALL,
+)
+_NEEDED = frozenset({"PATH", "HOME", "PWD"})
+"""What no process does without, so that it is never taken away, whoever requires it."""
 
 
 def is_credential_name(name: str) -> bool:
     """Return whether an environment variable of this name, in whatever case, is likely to hold a secret."""
-    return _CREDENTIAL.search(name) is not None
+    return _CREDENTIAL.match(name) is not None
 
 
 def missing(required: Iterable[str], environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -47,7 +64,7 @@ def environment_for(
     :param all_required: names that any candidate requires; it sees no other of these, nor any that looks like a
         credential
     """
-    own, others = set(required), set(all_required)
+    own, others = set(required), set(all_required) - _NEEDED
     return {
         name: value
         for name, value in environ.items()
@@ -58,8 +75,9 @@ def environment_for(
 def drop_credentials(environ: MutableMapping[str, str], required: Collection[str] = ()) -> dict[str, str]:
     """Remove from *environ* what looks like a credential by its name, and what is *required*; return it.
 
-    Other threads may do the same.
+    ``PATH``, ``HOME`` and ``PWD`` stay. Other threads may do the same.
     """
-    names = [name for name in list(environ) if name in required or is_credential_name(name)]
+    taken = set(required) - _NEEDED
+    names = [name for name in list(environ) if name in taken or is_credential_name(name)]
     found = {name: environ.pop(name, None) for name in names}
     return {name: value for name, value in found.items() if value is not None}

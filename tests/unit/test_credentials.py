@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_hillclimb.model.credentials import environment_for, is_credential_name, missing
+from pytest_hillclimb.model.credentials import drop_credentials, environment_for, is_credential_name, missing
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,20 @@ from pytest_hillclimb.model.credentials import environment_for, is_credential_na
         "CREDENTIAL",
         "Db_Password",
         "OPENAI_APIKEY",
+        "OPENAI_KEY",
+        "OPENAI_KEY_2",
+        "DB_PASS",
+        "MYSQL_PWD",
+        "GITHUB_PAT",
+        "API_KEY2",
+        "OPENAI_API_KEYS",
+        "AZURE_STORAGE_KEY",
+        "PASSWORDS",
+        "smtp_pass",
+        "MYSQLPASSWD",
+        "YARN_AUTHTOKEN",
+        "GITHUB_TOKEN2",
+        "MY_SESSION",
     ],
 )
 def test_names_of_credentials(name: str) -> None:
@@ -53,6 +67,20 @@ def test_names_of_credentials(name: str) -> None:
         "BASE_URL",
         "SECRETARY",
         "MONKEY",
+        "KEYBOARD",
+        "KEY",
+        "KEY_REPEAT",
+        "SSH_PUBLIC_KEY",
+        "OLDPWD",
+        "ORIG_PWD",
+        "PASSENGER",
+        "PASSENGER_COUNT",
+        "COMPASS",
+        "PATTERN",
+        "LOG_PATTERN",
+        "BUILD_PATH",
+        "DESKTOP_SESSION",
+        "XDG_SESSION_TYPE",
         "",
     ],
 )
@@ -89,4 +117,11 @@ def test_a_candidate_sees_its_own_credentials_and_nobody_elses() -> None:
     }
     seen = environment_for(environ, ("MINE_API_KEY", "SHARED", "UNSET"), {"MINE_API_KEY", "OTHER_REGION", "SHARED"})
     assert seen == {"PATH": "/bin", "MINE_API_KEY": "1", "SHARED": "s"}
+    assert environment_for({"PATH": "/bin"}, (), {"PATH"}) == {"PATH": "/bin"}
     assert environment_for(environ, (), ()) == {"PATH": "/bin", "OTHER_REGION": "eu", "SHARED": "s"}
+
+
+def test_what_every_process_needs_is_never_taken_away() -> None:
+    environ = {"PATH": "/bin", "HOME": "/h", "PWD": "/p", "DB_PASS": "1", "REGION": "eu", "SHELL": "sh"}
+    assert drop_credentials(environ, ("PATH", "HOME", "PWD", "REGION")) == {"DB_PASS": "1", "REGION": "eu"}
+    assert environ == {"PATH": "/bin", "HOME": "/h", "PWD": "/p", "SHELL": "sh"}
