@@ -26,7 +26,7 @@ _NAMING = frozenset({"prompt_id", "original_id", "case_id", "candidate_id", "slo
 
 
 class Conclusion:
-    """Makes the outcome of one trial, with everything in it redacted.
+    """Makes the outcome of one trial, with everything in it redacted; its output strictly, as ``Redactor.strict`` does.
 
     :param reserved: USD that a campaign's ledger has set aside for the trial, None without a ceiling
     """
@@ -116,6 +116,8 @@ class Conclusion:
 
     def _outcome(self, kind: Kind, row: Row | None, **more: Any) -> Outcome:
         clean = self._app.redactor.data
+        # An output may become a reference, which is compared with outputs: no word of it may be lost without need.
+        output = self._app.redactor.strict.data(more.pop("output", None))
         more = {name: value if name == "attachments" else clean(value) for name, value in more.items()}
         return Outcome(
             key=self._execution.key,
@@ -126,7 +128,7 @@ class Conclusion:
             started=self._started_wall,
             charged=self._charged(row, kind),
             judged=self._judged(row),
-            **{"duration": monotonic() - self._started, **more},
+            **{"duration": monotonic() - self._started, "output": output, **more},
         )
 
     def _charged(self, row: Row | None, kind: Kind) -> float:

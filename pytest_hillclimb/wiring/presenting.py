@@ -68,7 +68,8 @@ class Presenter:
     def _missed_lines(self, item: TrialItem, outcome: Outcome, over: Sequence[str]) -> list[str]:
         trace = self._variant_path / TRACES / f"{item.execution.file_stem}.json"
         shown = self._shown(trace) if outcome.has_trace else None
-        return detail.missed(self._campaign.shown(item.execution.case), outcome.row or {}, outcome.output, shown, over)
+        case, output = self._campaign.shown(item.execution.case), self._campaign.redactor.data(outcome.output)
+        return detail.missed(case, outcome.row or {}, output, shown, over)
 
     def _add_properties(self, item: TrialItem, outcome: Outcome) -> None:
         identity = _identity(item, outcome)

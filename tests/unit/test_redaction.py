@@ -194,6 +194,59 @@ def test_data_that_contains_itself_or_is_too_deep_is_cut() -> None:
     assert KEY not in repr(PLAIN.data(deep))
 
 
+ORDINARY = [
+    "A bearer token is sent in a header.",
+    f"see {SK}learn-contrib/imbalanced-learn",
+    f"{SK}ant-design-components-of-today",
+    "xox" + "o-hugs-and-kisses-everyone",
+    "cinnamon rolls",
+    f"A file with {begin('RSA ')} and {end('RSA ')} in it",
+    "git@host:x and http://localhost:8080/a@b",
+]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_text_passes_the_strict_redaction(text: str) -> None:
+    strict = Redactor(environ={"A_SESSION": "cinnamon", "A_TOKEN": "20240101"}).strict
+    assert strict.text(f"{text} 20240101") == f"{text} 20240101"
+    assert strict.data([text])[0] is text
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        (f"{SK}ant-api03-{KEY}", REDACTED),
+        (f"auth: {BEARER}{KEY}==", f"auth: {REDACTED}"),
+        (f"{SK}{KEY}{KEY}{KEY}", REDACTED),
+        (f"xo{'x'}b-12345-{KEY}", REDACTED),
+        ("g" + f"hp_{KEY * 3}", REDACTED),
+        (AKIA, REDACTED),
+        (f"jwt ey{'J'}{KEY}.ey{'J'}{KEY}.{KEY}", f"jwt {REDACTED}"),
+        (f"a {begin('RSA ')}\nProc-Type: 4\n\n{KEY * 4}\n{end('RSA ')} b", f"a {REDACTED} b"),
+        ("postgres" + f"://me:{KEY}@host/db", f"postgres://{REDACTED}@host/db"),
+        ("is hunter2-hunter", f"is {REDACTED}"),
+        ("is correct horse battery", f"is {REDACTED}"),
+        ("EMP-77", REDACTED),
+    ],
+)
+def test_unmistakable_secrets_do_not_pass_the_strict_redaction(text: str, clean: str) -> None:
+    strict = Redactor([r"EMP-\d+"], {"A_PASS": "hunter2-hunter", "B_PASS": "correct horse battery"}).strict
+    assert strict.text(text) == clean
+
+
+def test_a_value_of_several_lines_is_found_line_by_line() -> None:
+    lines = ["-----BEGIN CERTIFICATE-----", "first line of a secret", "the second one of it", "short"]
+    redactor = Redactor(environ={"A_SECRET": "\r\n".join(lines)})
+    for each in (redactor, redactor.strict):
+        assert [each.text(f"> {line}") for line in lines] == [
+            f"> {lines[0]}",
+            f"> {REDACTED}",
+            f"> {REDACTED}",
+            "> short",
+        ]
+        assert each.text("\r\n".join(lines)) == REDACTED
+
+
 TEXTS = st.text(alphabet="sk-Bearer AKI_A1z\n\\eyJ.:/@", max_size=60)
 
 
@@ -219,4 +272,6 @@ def test_any_text_is_cleaned_once_and_for_all(text: str) -> None:
     ],
 )
 def test_long_texts_that_nearly_match_are_read_in_one_pass(piece: str) -> None:
-    Redactor(environ={"A_TOKEN": "some value"}).text(piece * (200_000 // len(piece)))
+    redactor = Redactor(environ={"A_TOKEN": "some value"})
+    for each in (redactor, redactor.strict):
+        each.text(piece * (200_000 // len(piece)))
