@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_hillclimb.engine.ledger import Ledger
+from pytest_hillclimb.engine.served import requested_name
 from pytest_hillclimb.errors import OptionError
 from pytest_hillclimb.model.candidate import Candidate, Manifest
 from pytest_hillclimb.model.case import Case
@@ -94,7 +95,8 @@ class Campaign:
         """Return what a row of this run has cost."""
         meta = row.get("meta")
         candidate = meta.get("candidate_id") if isinstance(meta, dict) else None
-        return self.prices.row_cost(row, self.models.get(candidate) if candidate else self.settings.model)
+        model = self.models.get(candidate) if candidate else self.settings.model
+        return self.prices.row_cost(row, model, requested_name(model))
 
     def worst_case(self, execution: Execution) -> float | None:
         """Return the USD that an execution may cost, None without a ceiling: nothing is reserved then."""
@@ -115,7 +117,8 @@ class Campaign:
     def check(self, executions: Sequence[Execution], workers: int = 1) -> None:
         """Refuse what cannot be run within the rules that were asked for.
 
-        :param executions: what was selected
+        :param executions: what is to be run; those of candidates that are not qualified here are skipped, and cost
+            nothing
         :param workers: among how many processes the ceiling is shared
         :raises OptionError: for candidates that are not qualified although they must be, for a ceiling over spend that
             has no price, and for one below what any execution may cost
@@ -124,7 +127,15 @@ class Campaign:
         if refusals and self.settings.require_qualified:
             raise OptionError(f"--hillclimb-require-qualified: {'; '.join(sorted(refusals))}")
         if self.ceiling is not None:
-            self._check_ceiling(executions, self.ceiling, workers)
+            paying = [e for e in executions if self.refusal(e.candidate) is None]
+            self._check_ceiling(paying, self.ceiling, workers)
+
+    def out_of_reach(self, executions: Iterable[Execution], workers: int = 1) -> dict[str, float]:
+        """Return who can never be measured: what an execution may cost, where that is above a worker's share."""
+        if self.ceiling is None:
+            return {}
+        share, model = self.ceiling / workers, self.settings.model
+        return {_who(e, model): cost for e in executions if (cost := self.worst_case(e) or 0.0) > share}
 
     def _check_ceiling(self, executions: Sequence[Execution], ceiling: float, workers: int) -> None:
         rate, cases = self.settings.trial_cost, {}

@@ -23,7 +23,7 @@ from pytest_hillclimb.schedule.prompt_ids import check_prompt_ids
 from pytest_hillclimb.schedule.selection import select
 from pytest_hillclimb.wiring.activation import Activation
 from pytest_hillclimb.wiring.hooks import load_cases
-from pytest_hillclimb.wiring.lanes import chaos_entries
+from pytest_hillclimb.wiring.lanes import chaos_entries, refuse_catalogs
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,6 @@ class LoadedCases:
     notes: list[str]
     manifest: Manifest | None = None
 
-    def selection(self) -> list[Execution]:
-        """Return the executions that options have selected."""
-        return [e for e in self.executions if self.selected is None or e.key in self.selected]
-
 
 def load(config: pytest.Config, activation: Activation, state: LoopState) -> LoadedCases:
     """Read every catalog and every hook, and check the whole set of cases.
@@ -53,6 +49,7 @@ def load(config: pytest.Config, activation: Activation, state: LoopState) -> Loa
     """
     if activation.settings.lane == CHAOS:
         home, scenarios = chaos_entries(config, activation.eval_root)
+        refuse_catalogs(config, home)
         manifest = _manifest(config, activation)
         if manifest is not None:
             check_prompt_ids(scenarios, manifest.candidates)

@@ -113,6 +113,7 @@ class Conductor:
         settings = self.evals.settings
         selection = selection_facts(settings, len(self.log))
         try:
+            self.evals.campaign.check(self.log.unrecorded(self.evals.recorded.rows))
             self.evals.open(on_failure=self._stop, selection=selection)
         except RefusedError as error:
             raise usage_error(error) from None

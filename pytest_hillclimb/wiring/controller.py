@@ -32,7 +32,7 @@ from pytest_hillclimb.wiring.log import RunLog
 from pytest_hillclimb.wiring.run import EvalRun
 from pytest_hillclimb.wiring.scheduling import mended
 from pytest_hillclimb.wiring.scope import print_line, print_scope, selection_facts
-from pytest_hillclimb.wiring.shares import Shares
+from pytest_hillclimb.wiring.shares import Shares, planned_workers
 from pytest_hillclimb.wiring.wire import VARIANT_PATH, decode_outcome, encode_plan, plan_of
 from pytest_hillclimb.wiring.worker import INPUT, SHARE
 
@@ -103,6 +103,7 @@ class Controller:
         known = set(run.recorded.rows)
         selection = selection_facts(settings, len(log))
         try:
+            run.campaign.check(log.unrecorded(known), planned_workers(self._config.option))
             run.open(on_failure=self._stop, selection=selection)
             if known != set(run.recorded.rows):
                 raise RefusedError("another session has recorded rows since this one started; run again to continue")

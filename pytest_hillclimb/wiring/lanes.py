@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from pytest_hillclimb.chaos.lane import chaos_app
 from pytest_hillclimb.chaos.scenarios import scenario_cases
 from pytest_hillclimb.engine.app import App
 from pytest_hillclimb.engine.probe import probe_app
+from pytest_hillclimb.errors import OptionError
 from pytest_hillclimb.flow.roots import CONFTEST
 from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.settings import CHAOS, PROBES
@@ -52,3 +54,19 @@ def chaos_entries(config: pytest.Config, eval_root: Path) -> tuple[Path, list[Ca
     found = [home for home in homes if home is not None and home.name == CONFTEST]
     home = min(found, key=lambda path: len(path.parts), default=eval_root / CONFTEST)
     return home, [CatalogEntry(case, "the chaos lane", case.id) for case in scenario_cases()]
+
+
+def refuse_catalogs(config: pytest.Config, home: Path) -> None:
+    """Refuse catalogs that are named on the command line of a chaos lane, which collects nothing below them.
+
+    :param home: the file that the lane's items lie under
+    :raises OptionError: for the first one
+    """
+    base = config.invocation_params.dir
+    for argument in config.args:
+        path = Path(os.path.abspath(base / argument.split("::", 1)[0]))
+        if path.is_file() and path.name in config.getini("hillclimb_catalogs"):
+            shown = os.path.relpath(home, base)
+            raise OptionError(
+                f"--hillclimb-lane chaos: {argument} is a catalog, but the lane's items lie under {shown}: name that"
+            )

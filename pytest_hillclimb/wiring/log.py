@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from pytest_hillclimb.engine.outcome import Outcome
@@ -34,6 +34,10 @@ class RunLog:
     def entries(self) -> list[Entry]:
         """Every selected execution."""
         return list(self._entries.values())
+
+    def unrecorded(self, rows: Container[Key]) -> list[Execution]:
+        """Return the executions without a row on disk: what is to be run."""
+        return [entry.execution for key, entry in self._entries.items() if key not in rows]
 
     def note(self, key: Key, outcome: Outcome) -> bool:
         """Note the outcome of an execution; return False if it had one before or was not selected."""

@@ -16,7 +16,6 @@ from pytest_hillclimb.flow.statefile import read_state, record_approval
 from pytest_hillclimb.model.settings import MAIN, NULL, PROBES
 from pytest_hillclimb.model.state import LoopState
 from pytest_hillclimb.report.terminal import one_line, plural
-from pytest_hillclimb.schedule.plan import Execution
 from pytest_hillclimb.wiring import hooks
 from pytest_hillclimb.wiring.activation import Activation, usage_error
 from pytest_hillclimb.wiring.campaign import Campaign
@@ -47,6 +46,7 @@ class EvalSession:
     def __init__(self, activation: Activation) -> None:
         self._activation = activation
         self._owner: Conductor | Controller | None = None
+        self._workers = 1
 
     def pytest_plugin_registered(self, plugin: object) -> None:
         """Refuse a hook whose name is unknown."""
@@ -55,10 +55,10 @@ class EvalSession:
         except RefusedError as error:
             raise usage_error(error) from None
 
-    @pytest.hookimpl(tryfirst=True)
     def pytest_cmdline_main(self, config: pytest.Config) -> None:
-        """Keep a plan in this process: workers would have nothing to do."""
+        """Keep a plan in this process, as workers would have nothing to do; pytest-xdist has counted them before."""
         if self._activation.settings.plan:
+            self._workers = planned_workers(config.option)
             config.option.numprocesses, config.option.dist, config.option.tx = 0, "no", []
 
     @pytest.hookimpl(tryfirst=True)
@@ -75,8 +75,6 @@ class EvalSession:
             run = EvalRun(activation, state, campaign)
             if not config.option.collectonly:
                 run.look()
-                if not settings.plan:
-                    campaign.check(self._to_run(loaded, run), planned_workers(config.option))
             if activation.approving:
                 with FlowDir(settings.flow_base, settings.flow) as flow:
                     record_approval(flow.make(), activation.harness.sha)
@@ -86,10 +84,6 @@ class EvalSession:
         for part in self._parts(config, loaded, run):
             config.pluginmanager.register(part)
 
-    @staticmethod
-    def _to_run(loaded: LoadedCases, run: EvalRun) -> list[Execution]:
-        return [e for e in loaded.selection() if e.key not in run.recorded.rows]
-
     def _parts(self, config: pytest.Config, loaded: LoadedCases, run: EvalRun) -> list[object]:
         """Return the objects that play this session's role: planner, controller of workers, or sole process."""
         settings, reporting = self._activation.settings, Reporting(run.campaign.redactor)
@@ -98,7 +92,7 @@ class EvalSession:
             return [self._owner, reporting]
         collecting = [Collection(settings, loaded), EmptyRun(self._activation), reporting]
         if settings.plan:
-            return [*collecting, PlanOnly(run)]
+            return [*collecting, PlanOnly(run, self._workers)]
         conductor = self._owner = Conductor(config, run)
         config.stash[RUN_ITEM] = conductor.run
         return [*collecting, conductor]

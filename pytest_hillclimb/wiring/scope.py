@@ -8,21 +8,28 @@ from typing import Any
 
 import pytest
 
+from pytest_hillclimb.errors import RefusedError
 from pytest_hillclimb.model.settings import CHAOS, Settings
 from pytest_hillclimb.report.coverage import coverage_lines
 from pytest_hillclimb.report.terminal import one_line, plural
 from pytest_hillclimb.schedule.coverage import coverage
+from pytest_hillclimb.schedule.plan import Execution
 from pytest_hillclimb.wiring.cases import LoadedCases
 from pytest_hillclimb.wiring.collect import LOADED, TrialItem
 from pytest_hillclimb.wiring.log import RunLog
 from pytest_hillclimb.wiring.run import EvalRun
+from pytest_hillclimb.wiring.shares import planned_workers
 
 
 class PlanOnly:
-    """Prints what would run instead of running it."""
+    """Prints what would run instead of running it.
 
-    def __init__(self, run: EvalRun) -> None:
+    :param workers: among how many processes the run would share its ceiling
+    """
+
+    def __init__(self, run: EvalRun, workers: int = 1) -> None:
         self._run = run
+        self._workers = workers
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
@@ -41,6 +48,11 @@ class PlanOnly:
         for line in _coverage_lines(config, run):
             print_line(config, line)
         print_line(config, "hillclimb: --hillclimb-plan was given, nothing is run")
+        try:
+            run.campaign.check(log.unrecorded(run.recorded.rows), self._workers)
+        except RefusedError as error:
+            why = one_line(run.campaign.redactor.text(str(error)))
+            print_line(config, f"hillclimb: note: this run would be refused: {why}")
         return True
 
 
@@ -103,7 +115,7 @@ def _scope_lines(config: pytest.Config, run: EvalRun, log: RunLog) -> list[str]:
         lines.append(_canary_line(config, settings.canary))
     if settings.fresh:
         lines.append(f"hillclimb: fresh: nothing is recorded, rows go to {one_line(run.results_path)}")
-    notes = [*loaded.notes, *sorted(set(refused.values()))]
+    notes = [*loaded.notes, *sorted(set(refused.values())), *_out_of_reach(config, run, log)]
     if run.other_matrix:
         notes.append(
             "this variant holds rows of another rotation, schedule or seed: what they fill is not run again, and keeps "
@@ -144,9 +156,7 @@ def _tested(run: EvalRun) -> str:
 def _money_line(config: pytest.Config, run: EvalRun, log: RunLog) -> str:
     """Return what is about to be spent at worst, against the ceiling."""
     ceiling = run.campaign.ceiling
-    to_run = [e.execution for e in log.entries if e.execution.key not in run.recorded.rows]
-    paying = [execution for execution in to_run if run.campaign.refusal(execution.candidate) is None]
-    worst = run.campaign.worst_case_total(paying)
+    worst = run.campaign.worst_case_total(_paying(run, log))
     unknown = f" and {plural(worst.unknown, 'execution')} of unknown cost" if worst.unknown else ""
     line = f"hillclimb: worst case {worst.usd:.2f} USD{unknown}"
     if ceiling is None:
@@ -154,6 +164,23 @@ def _money_line(config: pytest.Config, run: EvalRun, log: RunLog) -> str:
     each = f" ({ceiling / workers:g} for each worker)" if (workers := _workers(config)) else ""
     warning = "; it may end before all are run" if worst.usd > ceiling else ""
     return f"{line}, cost ceiling {ceiling:g} USD{each}{warning}"
+
+
+def _out_of_reach(config: pytest.Config, run: EvalRun, log: RunLog) -> list[str]:
+    """Say which candidates the ceiling, or a worker's share of it, keeps from being measured at all."""
+    ceiling, workers = run.campaign.ceiling, _workers(config)
+    found = run.campaign.out_of_reach(_paying(run, log), workers or 1)
+    if ceiling is None or not found:
+        return []
+    whose = f"a worker's share of {ceiling / workers:g} USD" if workers else f"the ceiling of {ceiling:g} USD"
+    told = ", ".join(f"{who} may cost {cost:g} USD" for who, cost in found.items())
+    return [f"never measured, as one execution may cost more than {whose}: {told}"]
+
+
+def _paying(run: EvalRun, log: RunLog) -> list[Execution]:
+    """Return what is to be run and not skipped."""
+    to_run = log.unrecorded(run.recorded.rows)
+    return [execution for execution in to_run if run.campaign.refusal(execution.candidate) is None]
 
 
 def _canary_line(config: pytest.Config, count: int) -> str:
@@ -169,7 +196,7 @@ def _width(config: pytest.Config, settings: Settings) -> str:
 
 
 def _workers(config: pytest.Config) -> int:
-    return len(config.option.tx or ()) if config.pluginmanager.has_plugin("dsession") else 0
+    return planned_workers(config.option) if config.pluginmanager.has_plugin("dsession") else 0
 
 
 def _timeout(seconds: float) -> str:
