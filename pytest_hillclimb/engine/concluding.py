@@ -12,10 +12,12 @@ from pytest_hillclimb.engine.attempts import Attempts
 from pytest_hillclimb.engine.chain import error_place, error_text
 from pytest_hillclimb.engine.classify import Failure, classify
 from pytest_hillclimb.engine.ends import Fenced
-from pytest_hillclimb.engine.limits import Limits, exceeded
+from pytest_hillclimb.engine.limits import Judgement, Limits, judge
 from pytest_hillclimb.engine.outcome import Kind, Outcome, Signal
+from pytest_hillclimb.engine.served import requested_name
 from pytest_hillclimb.errors import BadValueError
 from pytest_hillclimb.model.grade import Graded
+from pytest_hillclimb.model.prices import RowCost
 from pytest_hillclimb.model.rows import Row
 from pytest_hillclimb.model.run import Run
 from pytest_hillclimb.model.settings import PROBES
@@ -56,12 +58,16 @@ class Conclusion:
         """Return the outcome of a trial that was graded; *latency* is in seconds."""
         perf, flaw = self._perf(run)
         candidate = self._execution.candidate
-        over = exceeded(candidate.budget, run, self._app.prices, candidate.model) if candidate is not None else []
+        judged = Judgement([], {})
+        if candidate is not None:
+            judged = judge(candidate.budget, run, self._app.prices, candidate.model)
+        over = judged.exceeded
         if over:
             graded = replace(graded, passed=False)
         row = self._account.results_row(run, graded, latency_s=latency, perf=perf, over_budget=over)
-        if flaw:
-            row["meta"] = {**row.get("meta", {}), "perf_error": flaw}
+        notes = {"perf_error": flaw, "budget_unjudged": list(judged.unjudged)}
+        if any(notes.values()):
+            row["meta"] = {**row.get("meta", {}), **{name: note for name, note in notes.items() if note}}
         return self._outcome(
             Kind.SCORED,
             row,
@@ -97,6 +103,10 @@ class Conclusion:
             return None
         row, unknown = self._account.spent(error)
         return self._spent(row, unknown, self._reserved) + self._reserved
+
+    def _cost(self, row: Row) -> RowCost:
+        model = self._limits.model
+        return self._app.prices.row_cost(row, model, requested_name(model))
 
     def _perf(self, run: Run) -> tuple[dict[str, Any], str | None]:
         """Return the user's extra numbers, or what kept them away: a paid grade is not lost to them."""
@@ -150,14 +160,14 @@ class Conclusion:
         """Return what is known of the judge's cost, 0 without a campaign ceiling."""
         if self._reserved is None or row is None:
             return 0.0
-        return self._app.prices.row_cost(row, self._limits.model).judge or 0.0
+        return self._cost(row).judge or 0.0
 
     def _spent(self, row: Row, unknown: int, reserved: float) -> float:
         """Return what a row has cost, with the stated rate for usage without a price, and *reserved* for the unknown.
 
         :param unknown: how many tries do not say what they have cost
         """
-        cost = self._app.prices.row_cost(row, self._limits.model)
+        cost = self._cost(row)
         rate = self._app.settings.trial_cost
         return (cost.total or 0.0) + cost.unpriced * (reserved if rate is None else rate) + unknown * reserved
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pytest_hillclimb.engine.retry import MAX_TRIES
+from pytest_hillclimb.engine.served import requested_name
 from pytest_hillclimb.model.candidate import Budget
 from pytest_hillclimb.model.prices import PriceTable, total_tokens
 from pytest_hillclimb.model.run import Run
 from pytest_hillclimb.model.settings import Settings
+from pytest_hillclimb.model.usage import least_tokens
 from pytest_hillclimb.schedule.plan import Execution
 
 
@@ -40,21 +42,40 @@ class Limits:
         return cls(candidate.model, timeout, ceiling, tries)
 
 
-def exceeded(budget: Budget, run: Run, prices: PriceTable, model: str | None) -> list[str]:
-    """Return the names of the limits that the usage of *run* is over; a limit that is reached exactly is not.
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the usage of an attempt says of its budget.
 
-    A cost that is not priced, and tokens that are not counted, exceed nothing: they are not known.
-
-    :param model: the model to price the usage by when the run does not name one
+    ``exceeded`` names the limits that it is over, ``unjudged`` those that it says too little for, with the reason.
     """
-    over = []
-    tokens = total_tokens(run.usage)
-    if budget.max_total_tokens is not None and tokens is not None and tokens > budget.max_total_tokens:
-        over.append("max_total_tokens")
-    cost = prices.cost(run.usage, run.model or model) if budget.max_cost_usd is not None else None
-    if budget.max_cost_usd is not None and cost is not None and cost > budget.max_cost_usd + _ROUNDING_USD:
-        over.append("max_cost_usd")
-    return over
+
+    exceeded: list[str]
+    unjudged: dict[str, str]
+
+
+def judge(budget: Budget, run: Run, prices: PriceTable, model: str | None) -> Judgement:
+    """Return which limits the usage of *run* is over; a limit that is reached exactly is not.
+
+    Where a usage tells only a part, a limit that this part is over is exceeded, and any other cannot be judged.
+
+    :param model: the requested model: usage that names none, or one that answers for it and has no price, costs as much
+    """
+    over: list[str] = []
+    unjudged: dict[str, str] = {}
+    if (limit := budget.max_total_tokens) is not None:
+        tokens = total_tokens(run.usage)
+        if (least_tokens(run.usage) if tokens is None else tokens) > limit:
+            over.append("max_total_tokens")
+        elif tokens is None:
+            unjudged["max_total_tokens"] = "the usage does not tell its tokens" if run.usage else "there is no usage"
+    if (max_cost := budget.max_cost_usd) is not None:
+        asked = (run.usage, run.model or model, requested_name(model))
+        cost = prices.cost(*asked)
+        if (prices.least_cost(*asked) if cost is None else cost) > max_cost + _ROUNDING_USD:
+            over.append("max_cost_usd")
+        elif (reason := prices.why_unpriced(*asked)) is not None:
+            unjudged["max_cost_usd"] = reason
+    return Judgement(over, unjudged)
 
 
 _ROUNDING_USD = 1e-12  # sums of floats that should be equal to a limit may be this much above it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 _ALIAS = re.compile(r"-latest\Z|-0\Z")
 _SNAPSHOT = re.compile(r"[-@]([0-9]{8}|[0-9]{4}-[0-9]{2}-[0-9]{2})")
@@ -19,3 +20,8 @@ def is_served(requested: str | None, served: str | None) -> bool:
         return True
     base = _ALIAS.sub("", requested, count=1)
     return served.startswith(base) and _SNAPSHOT.fullmatch(served[len(base) :]) is not None
+
+
+def requested_name(requested: str | None) -> Callable[[str], str]:
+    """Return what gives the requested name of a served model: *requested* if it may answer for it, else its own."""
+    return lambda served: requested if requested and is_served(requested, served) else served

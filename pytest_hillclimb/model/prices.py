@@ -10,8 +10,9 @@ their prices; times the factors of batch, fast mode and US-only inference where 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any
@@ -19,7 +20,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pytest_hillclimb.errors import RefusedError
-from pytest_hillclimb.model.usage import UnpricedError, Usage, read_usage, total_tokens
+from pytest_hillclimb.model.usage import UnpricedError, Usage, known_part, read_usage, total_tokens
 
 __all__ = ["LongPrompt", "Price", "PriceTable", "Rates", "RowCost", "summed", "total_tokens"]
 
@@ -125,17 +126,27 @@ class RowCost:
     """What a row, or several, cost in US dollars, failed tries included: app and judge apart.
 
     A part is None when nothing of it was priced: it is not measured, and not 0. ``unpriced`` counts the usages that are
-    there and could not be priced; while it is above 0, a part that has a number costs more than that.
+    there and could not be priced; while it is above 0, a part that has a number costs more than that. ``why`` counts
+    the reasons.
     """
 
     app: float | None = None
     judge: float | None = None
     unpriced: int = 0
+    why: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @property
     def total(self) -> float | None:
         """App and judge together, None when nothing was priced."""
         return _sum((self.app, self.judge))
+
+
+def _as_named(model: str) -> str:
+    return model
+
+
+KnownAs = Callable[[str], str]
+"""Returns the name that a model was requested by: it is priced as that when it has no price itself."""
 
 
 class PriceTable:
@@ -185,27 +196,30 @@ class PriceTable:
             prices[model] = price
         return self.with_prices(prices, where)
 
-    def cost(self, usage: object, model: object) -> float | None:
+    def cost(self, usage: object, model: object, known_as: KnownAs = _as_named) -> float | None:
         """Return the cost of a usage in US dollars, None when it is not priced."""
-        try:
-            return self._cost(usage, model)
-        except UnpricedError:
-            return None
+        cost = self._cost_or_reason(usage, model, known_as)
+        return None if isinstance(cost, str) else cost
 
-    def why_unpriced(self, usage: object, model: object) -> str | None:
+    def why_unpriced(self, usage: object, model: object, known_as: KnownAs = _as_named) -> str | None:
         """Return why a usage is not priced, None when it is."""
-        try:
-            self._cost(usage, model)
-        except UnpricedError as reason:
-            return str(reason)
-        return None
+        cost = self._cost_or_reason(usage, model, known_as)
+        return cost if isinstance(cost, str) else None
 
-    def row_cost(self, row: Mapping[str, Any], model: str | None = None) -> RowCost:
+    def least_cost(self, usage: object, model: object, known_as: KnownAs = _as_named) -> float:
+        """Return what a usage costs at least, by those of its counts that can be read; 0 when that is not known."""
+        try:
+            return self._cost(usage, model, known_as, known_part)
+        except UnpricedError:
+            return 0.0
+
+    def row_cost(self, row: Mapping[str, Any], model: str | None = None, known_as: KnownAs = _as_named) -> RowCost:
         """Return the cost of a results or errors row.
 
         A failed try that does not name its model had that of the row.
 
         :param model: the requested model, for app usage of a row that names none
+        :param known_as: the name by which a model of the app was requested
         """
         app_model, judge_model = row.get("model") or model, row.get("judge_model")
         meta = row.get("meta")
@@ -216,28 +230,41 @@ class PriceTable:
         app += [(each, each.get("model") or app_model) for each in failed if "judge_model" not in each]
         judge = [(row.get("judge_usage"), judge_model)]
         judge += [(each, each["judge_model"] or judge_model) for each in failed if "judge_model" in each]
-        app_cost, app_unpriced = self._priced(app)
-        judge_cost, judge_unpriced = self._priced(judge)
-        return RowCost(app_cost, judge_cost, app_unpriced + judge_unpriced)
+        app_cost, app_reasons = self._priced(app, known_as)
+        judge_cost, judge_reasons = self._priced(judge, _as_named)
+        reasons = [*app_reasons, *judge_reasons]
+        return RowCost(app_cost, judge_cost, len(reasons), Counter(reasons))
 
-    def _cost(self, usage: object, model: object) -> float:
+    def _cost(
+        self, usage: object, model: object, known_as: KnownAs, read: Callable[[object], Usage] = read_usage
+    ) -> float:
         parts = usage.get("by_model") if isinstance(usage, Mapping) else None
         if isinstance(parts, Mapping) and parts:  # several models, each with its own price
-            return sum(self._cost(part, of) for of, part in parts.items())
-        counts = read_usage(usage)
-        if not isinstance(model, str) or model not in self._prices:
+            return sum(self._cost(part, of, known_as, read) for of, part in parts.items())
+        counts = read(usage)
+        named = isinstance(model, str) and model
+        price = self._prices.get(named) or self._prices.get(known_as(named)) if named else None
+        if price is None:
             raise UnpricedError(f"there is no price for model {model!r}" if model else "the model is not known")
-        return self._prices[model].cost(counts)
+        return price.cost(counts)
 
-    def _priced(self, usages: Iterable[tuple[object, object]]) -> tuple[float | None, int]:
-        costs = [self.cost(usage, model) for usage, model in usages if usage is not None]
-        return _sum(costs), costs.count(None)
+    def _cost_or_reason(self, usage: object, model: object, known_as: KnownAs) -> float | str:
+        try:
+            return self._cost(usage, model, known_as)
+        except UnpricedError as reason:
+            return str(reason)
+
+    def _priced(self, usages: Iterable[tuple[object, object]], known_as: KnownAs) -> tuple[float | None, list[str]]:
+        costs = [self._cost_or_reason(usage, model, known_as) for usage, model in usages if usage is not None]
+        reasons = [cost for cost in costs if isinstance(cost, str)]
+        return _sum(cost for cost in costs if not isinstance(cost, str)), reasons
 
 
 def summed(costs: Iterable[RowCost]) -> RowCost:
     """Return what several rows cost together."""
     every = list(costs)
-    return RowCost(_sum(c.app for c in every), _sum(c.judge for c in every), sum(c.unpriced for c in every))
+    why = sum((Counter(c.why) for c in every), Counter[str]())
+    return RowCost(_sum(c.app for c in every), _sum(c.judge for c in every), sum(c.unpriced for c in every), why)
 
 
 def _sum(parts: Iterable[float | None]) -> float | None:

@@ -7,7 +7,7 @@ granted: a count is an int from 0 (no bool, no float, no text), null or absent w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 _MAX_COUNT = 10**15  # more than anything that is counted; a float holds every integer below it
@@ -84,13 +84,31 @@ def read_usage(usage: object) -> Usage:
 def total_tokens(usage: object) -> int | None:
     """Return the tokens that a budget counts, None when the usage does not tell.
 
-    They are input, output, cache reads, cache writes and ``reasoning_tokens``, else ``total_tokens``.
+    They are input, output, cache reads, cache writes and ``reasoning_tokens``, else ``total_tokens``, else
+    ``prompt_tokens`` and ``completion_tokens``.
     """
     try:
         return read_usage(usage).tokens
     except UnpricedError:
-        total = usage.get("total_tokens") if isinstance(usage, Mapping) else None
-        return total if _is_count(total) else None
+        total, prompt, completion = (_mapping(usage).get(name) for name in _SAME_AGAIN)
+        if _is_count(total):
+            return total
+        return prompt + completion if _is_count(prompt) and _is_count(completion) else None
+
+
+def known_part(usage: object) -> Usage:
+    """Return what is certain of a usage: what is no count, and what has no field here, counts as 0."""
+    given = _mapping(usage)
+    names = (_INPUT, _OUTPUT, _REASONING, _CACHE_READ, _CACHE_WRITE)
+    lifetimes = _counts(_mapping(given.get(_LIFETIMES)), (_WRITE_5M, _WRITE_1H))
+    return replace(read_usage({**given, **_counts(given, names), _LIFETIMES: lifetimes}), unknown=())
+
+
+def least_tokens(usage: object) -> int:
+    """Return the tokens that were used at least, by those counts that can be read; 0 when there are none."""
+    total, prompt, completion = _counts(_mapping(usage), _SAME_AGAIN).values()
+    parts = _mapping(_mapping(usage).get("by_model")).values()
+    return max(known_part(usage).tokens, total, prompt + completion, sum(known_part(part).tokens for part in parts))
 
 
 def _unknown(usage: Mapping[Any, Any]) -> Iterator[str]:
@@ -140,6 +158,11 @@ def _count(values: Mapping[Any, Any], name: str) -> int:
 
 def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_COUNT
+
+
+def _counts(values: Mapping[Any, Any], names: Iterable[str]) -> dict[str, int]:
+    found = {name: values.get(name) for name in names}
+    return {name: value if _is_count(value) else 0 for name, value in found.items()}
 
 
 def _mapping(value: object) -> Mapping[Any, Any]:

@@ -98,7 +98,8 @@ def cost_lines(cost: RowCost, *, ceiling: float | None, charged: float, withheld
     lines = []
     parts = [f"{usd:.4f} USD {name}" for name, usd in (("app", cost.app), ("judge", cost.judge)) if usd is not None]
     if cost.unpriced:
-        parts.append(f"{plural(cost.unpriced, 'usage')} not priced")
+        why = f" ({one_line(max(cost.why, key=lambda each: cost.why[each]))})" if cost.why else ""
+        parts.append(f"{plural(cost.unpriced, 'usage')} not priced{why}")
     if parts:
         lines.append(f"cost       {', '.join(parts)}")
     if ceiling is not None:

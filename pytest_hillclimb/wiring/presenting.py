@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_hillclimb.engine.outcome import Kind, Outcome
+from pytest_hillclimb.engine.served import requested_name
 from pytest_hillclimb.flow.layout import ERRORS, TRACES
 from pytest_hillclimb.model.redaction import Redactor
 from pytest_hillclimb.model.settings import MAIN
@@ -62,7 +63,8 @@ class Presenter:
         candidate, row = item.execution.candidate, outcome.row or {}
         if candidate is None:
             return []
-        cost = self._campaign.prices.cost(row.get("usage"), row.get("model") or candidate.model)
+        known_as = requested_name(candidate.model)
+        cost = self._campaign.prices.cost(row.get("usage"), row.get("model") or candidate.model, known_as)
         return detail.over_budget(row, candidate.budget, cost)
 
     def _missed_lines(self, item: TrialItem, outcome: Outcome, over: Sequence[str]) -> list[str]:
