@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_hillclimb.engine.ledger import Ledger
+from pytest_hillclimb.engine.limits import judge
 from pytest_hillclimb.engine.served import requested_name
 from pytest_hillclimb.errors import OptionError
 from pytest_hillclimb.model.candidate import Candidate, Manifest
@@ -18,6 +19,7 @@ from pytest_hillclimb.model.credentials import missing
 from pytest_hillclimb.model.prices import PriceTable, RowCost
 from pytest_hillclimb.model.redaction import Redactor
 from pytest_hillclimb.model.rows import Row
+from pytest_hillclimb.model.run import Run
 from pytest_hillclimb.model.settings import PROBES, Settings
 from pytest_hillclimb.report.terminal import plural
 from pytest_hillclimb.schedule.plan import Execution
@@ -98,6 +100,21 @@ class Campaign:
         model = self.models.get(candidate) if candidate else self.settings.model
         return self.prices.row_cost(row, model, requested_name(model))
 
+    def budget_warnings(self, rows: Iterable[tuple[Candidate, Row]]) -> list[str]:
+        """Return one line for each candidate with limits that could not be judged: how often, and the first reason."""
+        found: dict[str, list[dict[str, str]]] = {}
+        for candidate, row in rows:
+            if _dict(row.get("meta")).get("budget_unjudged"):
+                run = Run(output=None, model=row.get("model"), usage=row.get("usage"))
+                found.setdefault(candidate.id, []).append(
+                    judge(candidate.budget, run, self.prices, candidate.model).unjudged
+                )
+        return [
+            f"{candidate}: {', '.join(each[0])} not judged in {plural(len(each), 'execution')}: "
+            f"{'; '.join(dict.fromkeys(each[0].values()))}"
+            for candidate, each in found.items()
+        ]
+
     def worst_case(self, execution: Execution) -> float | None:
         """Return the USD that an execution may cost, None without a ceiling: nothing is reserved then."""
         if self.ceiling is None:
@@ -161,6 +178,10 @@ class Campaign:
             raise OptionError(
                 f"--hillclimb-max-cost: {ceiling:g} USD{each} is below the {least:g} USD that one execution may cost"
             )
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _who(execution: Execution, model: str | None) -> str:

@@ -56,7 +56,9 @@ def table_lines(owner: Conductor | Controller, config: pytest.Config) -> list[st
     if run.rescue:
         lines.append(f"rescued    rows that the disk did not take are in {run.rescue}")
     lines += [f"unsaved    {one_line(row)}" for row in run.unsaved]
-    lines += warning_lines(run.warnings)
+    ended = [(e.execution.candidate, e.outcome) for e in log.entries if e.outcome is not None]
+    told = [(who, o.row) for who, o in ended if who is not None and o.row is not None and not o.earlier]
+    lines += warning_lines([*run.warnings, *run.campaign.budget_warnings(told)])
     results = shown_path(config, run.results_path)
     return [*lines, f"[{run.settings.variant}] done - {tally.scored} ok, {tally.failed} failed -> {results}"]
 

@@ -92,6 +92,9 @@ def test_what_is_not_known_exceeds_nothing(project: Project) -> None:
     assert result.ret == 0
     assert table(result, "cost") == "cost 1 usage not priced (there is no price for model 'unpriced')"
     assert [row["meta"]["budget_unjudged"] for row in matrix.rows().values()] == [["max_cost_usd"]] * 2
+    assert table(result, "warning") == ("warning luna: max_cost_usd not judged in 2 executions: there is no usage"), (
+        "once for a candidate"
+    )
     assert not any("budget_exceeded" in row["meta"] for row in matrix.rows().values())
     assert table(result, "luna") == "luna 2 0 0 0 not priced 1.000"
 
