@@ -49,7 +49,7 @@ def _reps(value: str) -> int:
 def _seconds(value: str) -> float:
     number = float(value) if _DECIMAL.fullmatch(value) else math.nan
     if not 0 <= number <= MAX_TIMEOUT_S:
-        raise ValueError(f"seconds from 0 (no ceiling) to {MAX_TIMEOUT_S}")
+        raise ValueError(f"seconds from 0 (no limit) to {MAX_TIMEOUT_S}")
     return number
 
 
@@ -125,7 +125,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("concurrency", "Trials in flight in this process (default: 4).", "N", parse=_count, default=4),
     Option(
         "timeout",
-        "Wall-clock ceiling of one execution in seconds, 0 for none (default: 1800).",
+        "Wall-clock limit of one execution in seconds, 0 for none (default: 1800).",
         "S",
         parse=_seconds,
         default=1800.0,

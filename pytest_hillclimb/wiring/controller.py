@@ -195,16 +195,17 @@ class Controller:
             self.evals.writer.put(outcome)
             self.evals.writer.wait_for_room()
         if self._shares is not None and node is not None:
-            self._account(self._shares, outcome, node)
+            self._account(self._shares, outcome, node, self.evals.campaign.worst_case(entry.execution) or 0.0)
         if outcome.kind is Kind.EXIT:
             self._exit = outcome
             self._stop(outcome.reason)
         self._stop(outcome.stop_reason or self._canary.judge(outcome))
 
-    def _account(self, shares: Shares, outcome: Outcome, node: Any) -> None:
+    def _account(self, shares: Shares, outcome: Outcome, node: Any, worst_case: float) -> None:
         """Charge a worker's share; one that cannot pay for more gets no more, as long as another one can."""
         shares.charge(node.gateway.id, outcome.charged)
-        if outcome.withheld and shares.used_up(node.gateway.id) and not node.shutting_down:
+        beyond_all = worst_case > shares.whole  # which says nothing of this worker
+        if outcome.withheld and not beyond_all and shares.used_up(node.gateway.id) and not node.shutting_down:
             node.shutdown()
 
     def _execution(self, nodeid: str) -> Execution | None:

@@ -21,7 +21,8 @@ class Shares:
     """
 
     def __init__(self, ceiling: float, workers: int) -> None:
-        self._part = ceiling / max(1, workers)
+        self.whole = ceiling / max(1, workers)
+        """The share of each worker at the start, in USD; an execution that may cost more is never run."""
         self._left: dict[str, float] = {}
         self._returned: dict[str, float] = {}
         self._used_up: set[str] = set()
@@ -29,7 +30,7 @@ class Shares:
     def give(self, worker: str) -> float:
         """Return the share of a new worker, in USD: that of a lost one, as far as it is left, if there is one."""
         heir_of = next(iter(self._returned), None)
-        share = self._part if heir_of is None else self._returned.pop(heir_of)
+        share = self.whole if heir_of is None else self._returned.pop(heir_of)
         self._left[worker] = share
         return max(share, _NOTHING)
 

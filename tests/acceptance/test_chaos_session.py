@@ -78,6 +78,13 @@ def test_invariants_that_hold(harness: Project) -> None:
     assert main_files(harness).keys() == before.keys()
 
 
+def test_catalog_is_no_place_of_the_lane(harness: Project) -> None:
+    [catalog] = [path.name for path in (harness.path / "evals").glob("catalog.*")]
+    told = refused(harness.approved(CHAOS, f"evals/{catalog}"))
+    assert f"evals/{catalog} is a catalog, but the lane's items lie under evals/conftest.py" in told
+    assert harness.spent() == []
+
+
 def test_invariants_that_are_broken(harness: Project) -> None:
     harness.write("unguarded", " ".join(KINDS))
     result = harness.approved(CHAOS)

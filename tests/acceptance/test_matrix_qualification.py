@@ -79,9 +79,17 @@ def test_unqualified_candidates_may_be_refused(matrix: Matrix, by_ini: bool) -> 
 
 
 def test_only_what_is_to_be_run_must_be_qualified(matrix: Matrix) -> None:
-    chosen = ["--hillclimb-require-qualified", "--hillclimb-candidate=kimi", "--hillclimb-candidate=glm"]
-    assert matrix.run(*chosen).ret == 0
+    chosen = ["--hillclimb-candidate=kimi", "--hillclimb-candidate=glm"]
+    assert matrix.run("--hillclimb-require-qualified", *chosen).ret == 0
     assert len(matrix.rows()) == 4
+    assert matrix.run("--hillclimb-require-qualified", "--hillclimb-fresh", "-k", "not luna").ret == 0
+
+
+def test_a_plan_says_that_the_unqualified_would_be_refused(matrix: Matrix) -> None:
+    result = matrix.run("--hillclimb-plan", "--hillclimb-require-qualified")
+    assert result.ret == 0
+    [line] = [line for line in result.outlines if "would be refused" in line]
+    assert line.startswith("hillclimb: note: this run would be refused: --hillclimb-require-qualified: not qualified: ")
 
 
 def test_a_subprocess_sees_only_its_candidates_credentials(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,6 +162,20 @@ def test_a_ceiling_that_no_share_can_hold_is_refused(new_project: NewWorkerProje
     assert project.calls() == []
 
 
+def test_what_is_refused_or_never_measured_is_told_of_what_was_selected(new_project: NewWorkerProject) -> None:
+    project = matrix(
+        new_project, candidate("luna", max_cost_usd=5), candidate("kimi", max_cost_usd=1), candidate("glm")
+    )
+    project.write_cases(*cases(3))
+    project.run("-n2", "--hillclimb-max-cost=8").assert_refused("what glm (glm-1) may cost is not known")
+    assert project.calls() == []
+    done = project.run("-n2", "--hillclimb-max-cost=8", "-k", "not glm")
+    assert_orderly(done)
+    told = "never measured, as one execution may cost more than a worker's share of 4 USD: luna (luna-1) may cost 5 USD"
+    assert f"hillclimb: note: {told}" in done.lines
+    assert summary(done) == {"passed": 3, "skipped": 3}, "who can be measured is"
+
+
 def test_a_worker_without_money_leaves_the_rest_to_the_others(new_project: NewWorkerProject) -> None:
     project = matrix(new_project)
     project.write_cases(case("dear", cost=16, seconds=0.1), *cases(14, seconds=0.05))
@@ -216,7 +230,7 @@ def test_a_worker_looks_at_its_own_environment(new_project: NewWorkerProject) ->
     side_by_side(session, [True, False])
 
 
-def test_the_controller_refuses_before_any_worker_is_started(new_project: NewWorkerProject) -> None:
+def test_the_controller_refuses_before_anything_is_scheduled(new_project: NewWorkerProject) -> None:
     project = matrix(new_project, candidate("luna", "LUNA_KEY"))
     project.write_cases(*cases(2))
     done = project.run("-n2", "--hillclimb-require-qualified", LUNA_KEY="")
