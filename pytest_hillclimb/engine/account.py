@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pytest_hillclimb.engine.chain import causes, error_text
+from pytest_hillclimb.engine.chain import cause_text, causes, error_text
 from pytest_hillclimb.engine.classify import Failure, classify
 from pytest_hillclimb.engine.ends import EngineEnd
 from pytest_hillclimb.engine.outcome import CANDIDATE_FAILURE, COMPLETED, INFRASTRUCTURE_FAILURE
@@ -119,6 +119,8 @@ class Account:
             more["error_type"] = type(error).__name__
         if failure.code is not None:
             more["code"] = failure.code
+        if (cause := cause_text(error)) is not None:
+            more["cause"] = cause
         if self._retry_usage:
             more["retry_usage"] = list(self._retry_usage)
         if self.not_retried is not None:

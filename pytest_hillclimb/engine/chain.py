@@ -57,6 +57,17 @@ def error_text(error: BaseException) -> str:
     return (text or type(error).__name__)[:MAX_ERROR_CHARS]
 
 
+def cause_text(error: BaseException) -> str | None:
+    """Return type and message of what an exception was raised from in the end, None when it wraps nothing.
+
+    Members of a group are named by the group's own message.
+    """
+    *_, last = causes(error)
+    if last is error or any(isinstance(each, BaseExceptionGroup) for each in causes(error)):
+        return None
+    return f"{type(last).__name__}: {error_text(last)}"
+
+
 def error_place(error: BaseException) -> list[str]:
     """Return the last frames of the user's code that an exception came through, innermost last."""
     try:

@@ -22,7 +22,12 @@ _RATE_LIMIT = re.compile(r"rate.?limit", re.IGNORECASE)
 _TOO_LONG = re.compile(
     r"prompt is too long|context.{0,10}(length|window|limit)|maximum context|too many (input )?tokens", re.IGNORECASE
 )
-_CREDIT = re.compile(r"credit balance is too low|insufficient.?quota|exceeded your current quota", re.IGNORECASE)
+_CREDIT = re.compile(
+    r"credit balance is too low|insufficient.?quota|exceeded your current quota"
+    r"|reached your specified .{0,20}usage limit|(spend|spending|usage|billing) (hard )?limit (has been |was )?(reached|exceeded)",
+    re.IGNORECASE,
+)
+_DISABLED = re.compile(r"(organization|account|workspace) (has been|is|was) (disabled|suspended)", re.IGNORECASE)
 _MODEL = re.compile(r"model", re.IGNORECASE)
 _NO_CREDENTIALS = re.compile(r"Could not resolve authentication method")
 """How the anthropic SDK says, in a TypeError, that it was given no key."""
@@ -218,6 +223,8 @@ def _finer_class(signs: _Signs) -> str | None:
     kind, status = signs.kind, signs.status
     if signs.server_says(_CREDIT):
         return "billing"
+    if signs.server_says(_DISABLED):
+        return "permission"
     if signs.says(_NO_CREDENTIALS):
         return "authentication"
     if (kind in _BY_TYPE or "overloaded" in (kind or "")) and not (kind in _VAGUE_TYPES and status in _BY_STATUS):

@@ -83,7 +83,10 @@ class Outcome:
     @property
     def stop_reason(self) -> str | None:
         """Why no other trial of the run can do better, None for nearly every outcome."""
-        return f"{self.failure_class}: {self.row['error']}" if self.stops_run and self.row is not None else None
+        if not self.stops_run or self.row is None:
+            return None
+        cause = f" ({self.row['cause']})" if "cause" in self.row else ""
+        return f"{self.failure_class}: {self.row['error']}{cause}"
 
     def is_red(self, fail_on: str) -> bool:
         """Return whether the outcome turns its item red.

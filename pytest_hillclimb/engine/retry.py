@@ -26,6 +26,7 @@ class RetryPolicy:
     :param deadline: returns the trial's deadline on the monotonic clock; no wait ends after it
     :param stopping: returns whether nothing more may be started
     :param tries: how often the call is made at most
+    :param on_late: told when no other try is made as it would pass the deadline
     :param affords: returns whether another try can be paid for, after the one that ended in this error
     :param on_asked: told of the seconds that a server asks to wait
     :param on_retry: told of each failed try once its wait is over, which is when it counts as retried
@@ -38,6 +39,7 @@ class RetryPolicy:
         stopping: Callable[[], bool],
         on_retry: Callable[[BaseException], None],
         on_asked: Callable[[float], None] = lambda _: None,
+        on_late: Callable[[], None] = lambda: None,
         affords: Callable[[BaseException], bool] = lambda _: True,
         tries: int = MAX_TRIES,
     ) -> None:
@@ -47,6 +49,7 @@ class RetryPolicy:
         self._stopping = stopping
         self._on_retry = on_retry
         self._on_asked = on_asked
+        self._on_late = on_late
         self._affords = affords
         self._tries = tries
         self._infrastructure_failures = 0
@@ -104,8 +107,10 @@ class RetryPolicy:
             self._infrastructure_failures += 1
             if self._infrastructure_failures > 1:
                 return True
-        too_late = monotonic() + state.upcoming_sleep >= self._deadline()
-        if state.attempt_number >= self._tries or too_late or self._wake.is_set() or self._stopping():
+        if state.attempt_number >= self._tries or self._wake.is_set() or self._stopping():
+            return True
+        if monotonic() + state.upcoming_sleep >= self._deadline():
+            self._on_late()
             return True
         return not self._affords(error)
 

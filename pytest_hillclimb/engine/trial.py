@@ -31,7 +31,7 @@ from pytest_hillclimb.model.grade import Graded, read_grade
 from pytest_hillclimb.model.run import Run, read_run
 from pytest_hillclimb.schedule.plan import Execution
 
-_LONGEST_PAUSE_S = 3600.0  # that one answer of a server may hold up a run without a ceiling
+_LONGEST_PAUSE_S = 3600.0  # that one answer of a server may hold up a run
 
 
 class Trial:
@@ -213,10 +213,14 @@ class Trial:
             stopping=self._services.stopping,
             on_retry=lambda error: self._account.retried(error, self._stage),
             on_asked=self._asked_to_wait,
+            on_late=self._too_late,
             affords=self._affords_another_try,
             tries=self._limits.tries,
         )
         return self._retries
+
+    def _too_late(self) -> None:
+        self._account.not_retried = "another try would pass the deadline"
 
     def _affords_another_try(self, error: BaseException) -> bool:
         """Set aside what another try of the app may cost; those of judges come on top of what was reserved."""
@@ -227,8 +231,7 @@ class Trial:
         return False
 
     def _asked_to_wait(self, seconds: float) -> None:
-        longest = self._limits.timeout or _LONGEST_PAUSE_S
-        self._services.pause(min(seconds, longest), self.execution.label)
+        self._services.pause(min(seconds, _LONGEST_PAUSE_S), self.execution.label)
 
     def _extend(self, seconds: float) -> None:
         self.deadline += seconds

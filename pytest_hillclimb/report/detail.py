@@ -53,6 +53,8 @@ def unmeasured(case: Case, row: Mapping[str, Any], frames: Sequence[str], rows_f
     lines += [f"  {'at':<{_LABEL_WIDTH}} {MARGIN}{one_line(frame)}" for frame in frames]
     if kind:
         lines += _field("type", kind)
+    if row.get("cause"):
+        lines += _field("cause", row["cause"])
     lines += _field("prompt", case.stored_prompt)
     retries = [f"{row[key]} {name}" for key, name in (("retries", "app"), ("judge_retries", "judge")) if row.get(key)]
     if why := row.get("not_retried"):

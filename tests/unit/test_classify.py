@@ -504,3 +504,20 @@ def test_a_header_that_cannot_be_read_is_left_out() -> None:
     assert classify(Bare(status=429, response=SimpleNamespace(headers=headers))) == Failure(
         "rate_limited", transient=True
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "failure_class"),
+    [
+        ("You have reached your specified API usage limits. You will regain access on 2027-01-01.", "billing"),
+        ("Your workspace spending limit has been reached", "billing"),
+        ("This organization has been disabled.", "permission"),
+    ],
+)
+def test_an_account_that_cannot_be_used_any_more_stops_the_run_whatever_the_status(
+    text: str, failure_class: str
+) -> None:
+    error = type("APIStatusError", (Exception,), {"__module__": "anthropic"})(text)
+    error.status_code = 400
+    failure = classify(error)
+    assert (failure.failure_class, failure.transient, failure.stops_run) == (failure_class, False, True)
