@@ -24,7 +24,8 @@ _TOO_LONG = re.compile(
 )
 _CREDIT = re.compile(
     r"credit balance is too low|insufficient.?quota|exceeded your current quota"
-    r"|reached your specified .{0,20}usage limit|(spend|spending|usage|billing) (hard )?limit (has been |was )?(reached|exceeded)",
+    r"|reached your specified .{0,20}usage limit"
+    r"|(spend|spending|usage|billing) (hard )?limit (has been |was )?(reached|exceeded)",
     re.IGNORECASE,
 )
 _DISABLED = re.compile(r"(organization|account|workspace) (has been|is|was) (disabled|suspended)", re.IGNORECASE)

@@ -44,6 +44,7 @@ class Engine:
     :param on_end: called with each trial that has ended, from whichever thread ended it
     :param warn: called with one line about user code that holds everyone up
     :param notice: called with one line about a wait that concerns every trial
+    :param on_pause: told of the seconds for which a server has asked to start nothing
     :param ledger: the account of a campaign with a cost ceiling
     :param pace: called by a lane between two trials; may wait, so that lanes do not outrun who takes their outcomes
     """
@@ -55,6 +56,7 @@ class Engine:
         on_end: Callable[[Trial], None],
         warn: Callable[[str], None],
         notice: Callable[[str], None] = lambda _: None,
+        on_pause: Callable[[float], None] = lambda _: None,
         ledger: Ledger | None = None,
         pace: Callable[[], None] = lambda: None,
     ) -> None:
@@ -63,6 +65,7 @@ class Engine:
         self._on_end = on_end
         self._warn = warn
         self._notice = notice
+        self._on_pause = on_pause
         lock = threading.Lock()
         self._changed = threading.Condition(lock)  # there may be something to start
         self._quiet = threading.Condition(lock)  # nothing is in flight
@@ -166,6 +169,8 @@ class Engine:
         """Start nothing for *seconds*, as a server has asked the trial called *label* to wait."""
         with self._changed:
             later = self._supply.pause(monotonic() + seconds)
+        if later:
+            self._on_pause(seconds)
         if later and seconds >= _NOTICED_PAUSE_S:
             self._notice(f"{label}: the server asks to wait {seconds:.0f} s; nothing new is started until then")
 

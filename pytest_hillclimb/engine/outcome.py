@@ -40,8 +40,8 @@ class Outcome:
 
     ``row`` is a results row when ``kind`` is scored; otherwise it is an errors row, or None when nothing is to be
     written. ``transcript``, ``output`` and ``attachments`` are for the recorder alone and are dropped once recorded.
-    Times are in seconds; ``started`` is wall-clock. ``charged``, and ``judged`` as the judge's part of it, are in USD, 0
-    without a campaign ceiling; ``withheld`` says that the ceiling kept the execution from being started. ``recorded``
+    Times are in seconds; ``started`` is wall-clock. ``charged``, and ``judged`` as the judge's part of it, are in USD,
+    0 without a campaign ceiling; ``withheld`` says that the ceiling kept the execution from being started. ``recorded``
     says that it is on disk, ``earlier`` that it was so before this session.
     """
 

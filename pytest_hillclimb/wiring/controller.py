@@ -29,14 +29,16 @@ from pytest_hillclimb.wiring.canary import Canary
 from pytest_hillclimb.wiring.cases import LoadedCases
 from pytest_hillclimb.wiring.failures import TrialRepr
 from pytest_hillclimb.wiring.log import RunLog
+from pytest_hillclimb.wiring.pauses import SharedPause
 from pytest_hillclimb.wiring.run import EvalRun
 from pytest_hillclimb.wiring.scheduling import mended
 from pytest_hillclimb.wiring.scope import print_line, print_scope, selection_facts
 from pytest_hillclimb.wiring.shares import Shares, planned_workers
 from pytest_hillclimb.wiring.wire import VARIANT_PATH, decode_outcome, encode_plan, plan_of
-from pytest_hillclimb.wiring.worker import INPUT, SHARE
+from pytest_hillclimb.wiring.worker import INPUT, PAUSE, SHARE
 
 _PROGRESS_EVERY_S = 30.0
+_NOTICED_PAUSE_S = 2.0
 _NAMES = re.compile(
     r"::([A-Za-z0-9._-]+)::((?:[A-Za-z0-9._-]+/)?rep[0-9]+)(?:@.*)?\Z", re.DOTALL
 )  # --dist loadgroup adds @ and the group
@@ -63,6 +65,8 @@ class Controller:
         self._exit: Outcome | None = None
         self._interrupted = False
         self._shares: Shares | None = None
+        self._pause = SharedPause()
+        self._paused_until = 0.0
         self._canary = Canary(None)
         if config.option.maxschedchunk is None:
             # Otherwise a worker goes on to pay for dozens of queued executions after whatever ends the run.
@@ -76,6 +80,7 @@ class Controller:
         if self._plan is None:
             self._plan = encode_plan(plan_of(self._config, self._activation, self._loaded, self.evals))
         node.workerinput[INPUT] = self._plan
+        node.workerinput[PAUSE] = str(self._pause.path)
         if (ceiling := self.evals.campaign.ceiling) is not None:
             self._shares = self._shares or Shares(ceiling, len(node.nodemanager.specs))
             node.workerinput[SHARE] = self._shares.give(node.gateway.id)
@@ -125,6 +130,7 @@ class Controller:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Note when an item was begun, for the case that its worker dies."""
         self._begun[nodeid] = monotonic()
+        self._tell_progress()
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """Forget an item that has ended."""
@@ -232,6 +238,7 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Close the account."""
+        self._pause.close()
         if not self.opened:
             self.evals.close()
             return
@@ -277,6 +284,11 @@ class Controller:
             up -= name in ("workerfinished", "errordown")
 
     def _tell_progress(self) -> None:
+        left = self._pause.left()
+        if left >= _NOTICED_PAUSE_S and monotonic() + left > self._paused_until + 1.0:
+            self._paused_until = monotonic() + left
+            line = f"hillclimb: a server asks to wait {left:.0f} s more; nothing new is started until then"
+            print_line(self._config, line)
         if self.opened and monotonic() - self._told_at >= _PROGRESS_EVERY_S:
             self._told_at = monotonic()
             print_line(self._config, self.evals.progress_line())

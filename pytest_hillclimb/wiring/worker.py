@@ -30,6 +30,7 @@ from pytest_hillclimb.wiring.cases import arrange
 from pytest_hillclimb.wiring.collect import LOADED, RUN_ITEM, Collection, TrialItem
 from pytest_hillclimb.wiring.hooks import load_cases
 from pytest_hillclimb.wiring.output import OutputRouting
+from pytest_hillclimb.wiring.pauses import SharedPause
 from pytest_hillclimb.wiring.presenting import Presenter, Reporting
 from pytest_hillclimb.wiring.trials import TrialMaker
 from pytest_hillclimb.wiring.wire import VARIANT_PATH, WorkerPlan, case_fields, decode_plan, encode_outcome
@@ -39,6 +40,9 @@ INPUT = "hillclimb"
 
 SHARE = "hillclimb_share"
 """Key of this worker's share of the cost ceiling, in USD, in ``workerinput``."""
+
+PAUSE = "hillclimb_pause"
+"""Key of the path of the file that tells of a server's pause, in ``workerinput``."""
 
 _GRACE_S = 3.0
 _LOOK_EVERY_S = 0.5
@@ -58,7 +62,8 @@ class WorkerSession:
         self._campaign = _campaign(self._plan)
         self._routing = OutputRouting(config, self._campaign.redactor.text)
         ledger = self._campaign.ledger(config.workerinput.get(SHARE))  # type: ignore[attr-defined]
-        self._engine = Engine(1, on_end=self._on_end, warn=lambda _: None, ledger=ledger)
+        self._pause = SharedPause(config.workerinput[PAUSE])  # type: ignore[attr-defined]
+        self._engine = Engine(1, on_end=self._on_end, warn=lambda _: None, on_pause=self._pause.tell, ledger=ledger)
         self._maker = TrialMaker(self._campaign, self._plan.state, self._reference)
         self._presenter = Presenter(config, self._campaign, config.invocation_params.dir / VARIANT_PATH)
         # What pytest-xdist talks to the controller with is a plugin without a name.
@@ -125,6 +130,8 @@ class WorkerSession:
         item.execution = self._whole(item.execution)
         trial = item.trial = item.trial or self._maker.make(item, self._engine)
         self._awaited = trial
+        if left := self._pause.left():
+            self._engine.pause(left, "another worker")
         self._engine.need(trial)
         return self._wait(trial)
 
