@@ -38,6 +38,11 @@ class Answer:
         return cls(telling.message, telling.whole)
 
     @property
+    def id(self) -> str | None:
+        """What the API calls the answer."""
+        return _text_or_none(self.message.get("id"))
+
+    @property
     def content(self) -> list[dict[str, Any]]:
         """The blocks."""
         blocks = self.message.get("content")

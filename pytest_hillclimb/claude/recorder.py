@@ -140,11 +140,19 @@ class RecordedCall:
             whole=answer.whole,
         )
 
-    def spoken(self, attach: Attach | None) -> Spoken:
-        """Return the turns of the call; *attach* keeps their images and documents."""
-        transcriber = Transcriber(attach)
+    def spoken(self, attach: Attach | None, tools: dict[str, str]) -> Spoken:
+        """Return the turns of the call; *attach* keeps their images and documents, *tools* the names of tools."""
+        transcriber = Transcriber(attach, tools)
         asked = transcriber.request(self._body)
-        return Spoken(asked, transcriber.answer(self.answer.content), self.answer.whole)
+        answer, thread = self.answer, self._body.get("thread")
+        continues = thread.get("previous_message_id") if isinstance(thread, Mapping) else None
+        return Spoken(
+            asked,
+            transcriber.answer(answer.content),
+            answer.whole,
+            id=answer.id,
+            continues=continues if isinstance(continues, str) else None,
+        )
 
     def _end(self) -> None:
         self._over = True

@@ -27,11 +27,12 @@ class Transcriber:
     """Makes turns.
 
     :param attach: keeps a file of the attempt (``ctx.attach``); without it files are only named
+    :param tools: the names of the tools by the ids of their calls, as far as they are known; more are added
     """
 
-    def __init__(self, attach: Attach | None) -> None:
+    def __init__(self, attach: Attach | None, tools: dict[str, str] | None = None) -> None:
         self._attach = attach
-        self._tools: dict[str, str] = {}
+        self._tools = {} if tools is None else tools
 
     def request(self, body: Mapping[str, Any]) -> list[Turn]:
         """Return the turns of a request: its system prompt, and all messages."""
@@ -67,7 +68,7 @@ class Transcriber:
         elif "source" in block:
             self._add_file(building, block, kind)
         else:
-            building.add_text(_pretty(_readable(block)))
+            building.add_text(_stable(block))
 
     def _result(self, block: Mapping[str, Any], kind: str) -> Turn:
         name = self._tools.get(str(block.get("tool_use_id")), kind.removesuffix("_tool_result"))
@@ -199,6 +200,12 @@ def _sort(kind: str, media_type: str) -> str:
 
 def _pretty(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+
+
+def _stable(block: Mapping[str, Any]) -> str:
+    """Return a block that has no turn of its own, the same when a request repeats it in another order."""
+    told = {key: item for key, item in block.items() if item is not None}
+    return json.dumps(_readable(told), indent=2, ensure_ascii=False, default=str, sort_keys=True)
 
 
 def _readable(value: Any) -> Any:

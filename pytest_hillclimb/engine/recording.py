@@ -68,10 +68,11 @@ class Call(Protocol):
     def exchange(self) -> Exchange | None:
         """Return the call as far as it has come, None when nothing has come back."""
 
-    def spoken(self, attach: Attach | None) -> Spoken:
+    def spoken(self, attach: Attach | None, tools: dict[str, str]) -> Spoken:
         """Return the turns of the call.
 
         :param attach: keeps images and documents of the turns; without it they are only named
+        :param tools: the names of tools by the ids of their calls, of all calls of the attempt; more are added
         """
 
 
@@ -158,7 +159,8 @@ class Recording:
         }
         given = self._given(run)
         if "transcript" not in given:
-            found["transcript"] = merged(call.spoken(self._attach) for call, _ in answered) or None
+            tools: dict[str, str] = {}
+            found["transcript"] = merged(call.spoken(self._attach, tools) for call, _ in answered) or None
         missing = {key: value for key, value in found.items() if value is not None and key not in given}
         return run.model_copy(update=plain(missing, "run"))
 
@@ -192,7 +194,7 @@ class _Over:
     def exchange(self) -> Exchange:
         return self.told
 
-    def spoken(self, attach: Attach | None) -> Spoken:
+    def spoken(self, attach: Attach | None, tools: dict[str, str]) -> Spoken:
         return self.turns
 
 

@@ -249,6 +249,36 @@ def test_the_sdks_tool_runner_is_recorded(records: Records) -> None:
         ("tool_result", "found x"),
         ("assistant", "Paris"),
     ]
+    assert (outcome.transcript or [])[3]["name"] == "look_up"
+
+
+def test_tool_runners_at_once_do_not_mix(records: Records) -> None:
+    def script(request: Request) -> Play:
+        if thread := request.body["thread"].get("previous_message_id"):
+            return answer(f"done {thread}", id=f"end {thread}")
+        return answer([tool_use("wait", {})], stop_reason="tool_use", id=request.prompt)
+
+    records.server.script = script
+    both = asyncio.Event()
+    waiting: list[int] = []
+
+    @anthropic.beta_async_tool
+    async def wait() -> str:
+        """Wait."""
+        waiting.append(1)
+        if len(waiting) == 2:
+            both.set()
+        await both.wait()
+        return "waited"
+
+    async def app(client: Any) -> Any:
+        asked = [{**ASKED, "messages": [{"role": "user", "content": text}]} for text in ("a", "b")]
+        runners = [client.beta.messages.tool_runner(**each, tools=[wait]) for each in asked]
+        return await asyncio.gather(*(each.until_done() for each in runners))
+
+    told = records.asynchronous(app).transcript or []
+    assert [content for role, content in turns(told) if role in ("user", "assistant")] == ["a", "done a", "b", "done b"]
+    assert [turn["name"] for turn in told if turn["role"] == "tool_result"] == ["wait", "wait"]
 
 
 def test_independent_calls_stand_one_after_the_other(records: Records) -> None:

@@ -55,6 +55,55 @@ def test_a_request_may_repeat_turns_without_their_thinking_and_trimmed() -> None
     assert merged(calls) == [*turns("u1"), thought, *turns("u2 a2")]
 
 
+def result(content: str, role: str = "tool_result") -> Turn:
+    return Turn(role=role, content=content)
+
+
+@pytest.mark.parametrize(
+    ("given_", "repeated", "is_known"),
+    [
+        ('{"b": 1, "a": {"d": 2, "c": null}}', '{"a": {"d": 2}, "b": 1}', True),
+        ('[{"url": "u", "page_age": null}]', '[{"page_age": null, "url": "u"}]', True),
+        ('{"a": 1, "added": 2}', '{"a": 1}', True),
+        ('{"a": 1}', '{"a": 2}', False),
+        ('{"a": 1, "b": 2}', '{"a": 1, "c": 2}', False),
+        ("[1, 2]", "[1]", False),
+        ("{broken", "{broken", True),
+        ("[" * 5000, "[" * 5000, True),
+    ],
+)
+def test_results_of_the_api_are_known_again_however_the_sdk_sends_them_back(
+    given_: str, repeated: str, is_known: bool
+) -> None:
+    calls = [
+        Spoken(turns("u1"), [result(given_)]),
+        Spoken([*turns("u1"), result(repeated), *turns("u2")], turns("a2")),
+    ]
+    assert (len(merged(calls)) == 4) is is_known
+
+
+def test_a_call_of_a_tool_is_known_by_all_its_arguments() -> None:
+    for repeated, is_known in (('{"b": 1, "a": 2}', True), ('{"a": 2}', False)):
+        calls = [
+            Spoken(turns("u1"), [result('{"a": 2, "b": 1}', "tool_call")]),
+            Spoken([*turns("u1"), result(repeated, "tool_call"), *turns("r1")], turns("a2")),
+        ]
+        assert (len(merged(calls)) == 4) is is_known
+
+
+def test_a_call_may_name_the_answer_that_it_continues() -> None:
+    calls = [
+        Spoken(turns("s1 u1"), turns("c1"), id="1"),
+        Spoken(turns("s1 u2"), turns("c2"), id="2"),
+        Spoken(turns("r1"), turns("a9"), whole=False, continues="1"),
+        Spoken(turns("r1"), turns("a1"), id="3", continues="1"),
+        Spoken(turns("r2"), turns("a2"), id="4", continues="2"),
+        Spoken(turns("u3"), turns("a3"), id="5", continues="3"),
+        Spoken(turns("u4"), turns("a4"), continues="unknown"),
+    ]
+    assert said(calls) == "s1 u1 c1 r1 a1 u3 a3 s1 u2 c2 r2 a2 u4 a4"
+
+
 @given(st.lists(st.lists(st.sampled_from(["u1", "u2", "r1"]), min_size=1, max_size=3), min_size=1, max_size=5))
 def test_a_conversation_is_its_last_request_and_answer(rounds: list[list[str]]) -> None:
     history: list[str] = []

@@ -26,7 +26,7 @@ class Made:
     def exchange(self) -> Exchange | None:
         return self.told
 
-    def spoken(self, attach: Any) -> Spoken:
+    def spoken(self, attach: Any, tools: Any) -> Spoken:
         return Spoken((), (Turn(role="assistant", content=str(self.told and self.told.model)),))
 
 
