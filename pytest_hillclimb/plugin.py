@@ -93,9 +93,9 @@ def _import_as_controller(config: pytest.Config) -> None:
     """In a worker, import the conftests of the eval initially, as its controller has done."""
     namespace = config.known_args_namespace
     if getattr(namespace, "hillclimb_null", None) or getattr(namespace, "hillclimb_oracle", None):
-        from pytest_hillclimb.model.credentials import drop_credentials
+        from pytest_hillclimb.model.withholding import withhold_credentials
 
-        drop_credentials(os.environ)  # of a worker on another machine
+        withhold_credentials(os.environ)  # of a worker on another machine
     paths = config.getini("hillclimb_paths")
     if paths and not namespace.file_or_dir:
         namespace.file_or_dir = [str(config.invocation_params.dir), *map(str, paths)]

@@ -1,7 +1,7 @@
 """Checking a grader before money is spent: answers that need no app, which it must fail, or pass.
 
-Scope: the environment holds no credentials when the grader is called. A key that an eval has read from elsewhere, into
-a client that it keeps, cannot be taken from it.
+Scope: the environment leads to no credentials when the grader is called. A key that an eval has read from elsewhere,
+into a client that it keeps, cannot be taken from it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pytest_hillclimb.engine.app import App, Context
 from pytest_hillclimb.engine.outcome import Kind, Signal
 from pytest_hillclimb.errors import BadValueError
 from pytest_hillclimb.model.case import Case
-from pytest_hillclimb.model.credentials import drop_credentials
 from pytest_hillclimb.model.jsonable import plain
 from pytest_hillclimb.model.run import Run, Turn
 from pytest_hillclimb.model.settings import ORACLE
+from pytest_hillclimb.model.withholding import withhold_credentials
 
 
 class NoExpectedAnswer(Exception):
@@ -32,7 +32,7 @@ def probe_app(app: App, lane: str, expected: Callable[[Case], object]) -> App:
     """
 
     def run_case(case: Case, ctx: Context) -> object:
-        drop_credentials(os.environ, app.required_env)  # a conftest or a fixture may have loaded some from a file
+        withhold_credentials(os.environ, app.required_env)  # a conftest or a fixture may have loaded some from a file
         answer = expected(case) if lane == ORACLE else ""
         return _answered_later(case, answer) if isawaitable(answer) else _answered(case, answer)
 

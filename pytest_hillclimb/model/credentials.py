@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, MutableMapping
+from collections.abc import Collection, Iterable, Mapping
 
 # Words of a name, between underscores, perhaps with a number (API_KEY2). A plural that counts (MAX_TOKENS) is none.
 _SEGMENTS = (
@@ -16,6 +16,7 @@ _SEGMENTS = (
     "COOKIES?",
     "CREDS?",
     "CREDENTIALS?",
+    "(?:CUSTOM|OTLP)_HEADERS",  # among which is often one that authorizes
     "JWT",
     "PASSPHRASES?",
     "[A-Z0-9]*PASSWD",
@@ -41,7 +42,7 @@ _CREDENTIAL = re.compile(
     rf"(?!{_ORDINARY})(?:.*_)?(?:(?:{'|'.join(_SEGMENTS)})\d*(?:_|\Z)|(?<=_)(?:{'|'.join(_ENDINGS)})_?\d*\Z)",
     re.IGNORECASE | re.ASCII | re.DOTALL,
 )
-_NEEDED = frozenset({"PATH", "HOME", "PWD"})
+NEEDED = frozenset({"PATH", "HOME", "PWD"})
 """What no process does without, so that it is never taken away, whoever requires it."""
 
 
@@ -64,20 +65,9 @@ def environment_for(
     :param all_required: names that any candidate requires; it sees no other of these, nor any that looks like a
         credential
     """
-    own, others = set(required), set(all_required) - _NEEDED
+    own, others = set(required), set(all_required) - NEEDED
     return {
         name: value
         for name, value in environ.items()
         if name in own or not (name in others or is_credential_name(name))
     }
-
-
-def drop_credentials(environ: MutableMapping[str, str], required: Collection[str] = ()) -> dict[str, str]:
-    """Remove from *environ* what looks like a credential by its name, and what is *required*; return it.
-
-    ``PATH``, ``HOME`` and ``PWD`` stay. Other threads may do the same.
-    """
-    taken = set(required) - _NEEDED
-    names = [name for name in list(environ) if name in taken or is_credential_name(name)]
-    found = {name: environ.pop(name, None) for name in names}
-    return {name: value for name, value in found.items() if value is not None}

@@ -21,9 +21,9 @@ from pytest_hillclimb import options
 from pytest_hillclimb.errors import OptionError, RefusedError
 from pytest_hillclimb.flow.harness import Harness
 from pytest_hillclimb.flow.roots import conftests_below, outermost_eval_root, search_eval_roots
-from pytest_hillclimb.model.credentials import drop_credentials
 from pytest_hillclimb.model.redaction import Redactor
 from pytest_hillclimb.model.settings import CHAOS, MAIN, NULL, PROBES, Settings
+from pytest_hillclimb.model.withholding import restore_credentials, withhold_credentials
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.schedule.rotation import rotation_of
 
@@ -130,9 +130,9 @@ def _withhold_credentials(config: pytest.Config, settings: Settings) -> tuple[st
 
     path = settings.candidates
     required = read_manifest(path, _shown(config, path)).required_env if path is not None else ()
-    dropped = drop_credentials(os.environ, required)
-    config.add_cleanup(lambda: os.environ.update(dropped))
-    return tuple(sorted(dropped))
+    changed = withhold_credentials(os.environ, required)
+    config.add_cleanup(lambda: restore_credentials(os.environ, changed))
+    return tuple(sorted(name for name, value in changed.items() if value is not None))
 
 
 def _bytes(text: str, origin: str) -> int:
