@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from pytest_hillclimb.claude.judges import JudgeError
 from pytest_hillclimb.errors import HillclimbError
 from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.grade import Grade, read_grade
+from pytest_hillclimb.model.jsonable import compact
+from pytest_hillclimb.model.redaction import Redactor
 from pytest_hillclimb.model.run import Run
 
 NEW, OLD = "Within 30 days.", "Yes, you may return it, and thank you for asking."
@@ -224,3 +227,31 @@ def test_what_the_first_order_cost_is_kept_when_the_second_fails(messages_server
 def test_criteria_are_needed(messages_server: MessagesServer, criteria: Any) -> None:
     with pytest.raises(HillclimbError, match="criteria"):
         compared(messages_server, criteria=criteria)
+
+
+SECRETS = Redactor([r"ticket-\d{6}"], {"DEMO_PASSWORD": "swordfish-2024"})
+KEY = "sk-ant-api03-ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abcdef"
+
+
+def stored(output: Any) -> str:
+    """Return an output as a reference has it on disk."""
+    clean = SECRETS.strict.data(output)
+    return clean if isinstance(clean, str) else compact(clean)
+
+
+@pytest.mark.parametrize(
+    "text", [f"Use {KEY} please", "Log in with swordfish-2024.", "See ticket-123456.", "a bearer token"]
+)
+@pytest.mark.parametrize("wrap", [str, lambda text: {"answer": text, "notes": [text, None]}])
+def test_secrets_betray_no_reference(messages_server: MessagesServer, text: str, wrap: Any) -> None:
+    ctx = context()
+    ctx = replace(ctx, app=replace(ctx.app, redactor=SECRETS))
+    messages_server.script = always("a")
+    for old in (stored(wrap(text)), wrap(text) if isinstance(wrap(text), str) else compact(wrap(text))):
+        grade = compared(messages_server, wrap(text), old, ctx=ctx)
+        assert (grade.grade, grade.explanation["win"]) == ({"win": 0.5}, "tie: the answer is equal to the reference")
+    assert not messages_server.requests
+    compared(messages_server, wrap(f"{text} new"), stored(wrap(f"{text} old")), ctx=ctx)
+    shown = [fenced(messages_server.requests[0], name) for name in ("answer_a", "answer_b")]
+    assert len({each.replace(" new", " old") for each in shown}) == 1
+    assert not any(secret in each for secret in (KEY, "swordfish-2024", "ticket-123456") for each in shown)

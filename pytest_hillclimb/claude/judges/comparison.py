@@ -17,6 +17,7 @@ from pytest_hillclimb.engine.app import Context
 from pytest_hillclimb.errors import HillclimbError
 from pytest_hillclimb.model.case import Case
 from pytest_hillclimb.model.grade import Grade
+from pytest_hillclimb.model.jsonable import plain
 from pytest_hillclimb.model.run import Run
 
 NEUTRAL = 0.5
@@ -48,6 +49,8 @@ async def pairwise(
 ) -> Grade:
     """Have the answer compared with the baseline's: 1 for a win, 0.5 for a tie, 0 for a loss or if both are bad.
 
+    Both are compared as a reference is stored: without their unmistakable secrets.
+
     In the baseline, which has nothing to be compared with, and for an answer that is equal to the reference the grade
     is 0.5 without a request.
 
@@ -64,7 +67,7 @@ async def pairwise(
     wanted = _criteria(criteria)
     request["max_tokens"] = max_tokens
     judge = Judge(ctx, run, model, allow_self=allow_self_judge, client=client, request=request)
-    candidate, reference = text_of(run.output), text_of(ref)
+    candidate, reference = _as_stored(ctx, run.output), _as_stored(ctx, ref)
     if ref is None or candidate == reference:
         return Grade(grade={name: NEUTRAL}, explanation={name: _not_compared(ctx, case, ref)})
     is_first = Random(f"{ctx.seed}/order").random() < 0.5
@@ -95,6 +98,12 @@ async def _compared(
     if len(set(wins)) == 1:
         return wins[0], "\n".join(said)
     return NEUTRAL, "\n".join([*said, "tie: the verdicts of the two orders differ"])
+
+
+def _as_stored(ctx: Context, output: Any) -> str:
+    """Return an output without its unmistakable secrets: a reference has lost them, which would tell it apart."""
+    strict = ctx.app.redactor.strict
+    return strict.text(text_of(strict.data(plain(output, "output"))))
 
 
 def _not_compared(ctx: Context, case: Case, ref: str | None) -> str:
