@@ -25,6 +25,8 @@ Attach = Callable[..., Attachment]
 CURRENT_RECORDING: ContextVar[Recording | None] = ContextVar("hillclimb_recording", default=None)
 
 _ALWAYS_TOLD = ("input_tokens", "output_tokens")
+_PROMPT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_LONG_FROM = 32_000  # tokens; no price list calls a prompt below that long, so short calls are not kept one by one
 _SUMS = ("transcript", "usage", "tool_calls", "web_searches")
 
 
@@ -201,15 +203,25 @@ class _Over:
 def _usage(exchanges: Sequence[Exchange]) -> dict[str, Any] | None:
     """Return the usage of all calls, None when none is known.
 
-    When several models answered, ``by_model`` holds the usage of each, because they have different prices.
+    When several models answered, ``by_model`` holds the usage of each, because they have different prices. Of many
+    tokens, ``calls`` holds the usage of each call, because a long prompt may have a price of its own.
     """
     billed = [each for each in exchanges if each.is_billed]
     if all(each.usage is None for each in billed):
         return None
-    total = summed([each.usage or {} for each in billed])
     models = list(dict.fromkeys(each.model for each in billed if each.model is not None))
-    if len(models) > 1:
-        total["by_model"] = {model: summed([e.usage or {} for e in billed if e.model == model]) for model in models}
+    if len(models) < 2:
+        return _with_calls([each.usage or {} for each in billed])
+    total = summed([each.usage or {} for each in billed])
+    total["by_model"] = {model: _with_calls([e.usage or {} for e in billed if e.model == model]) for model in models}
+    return total
+
+
+def _with_calls(usages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    total = summed(usages)
+    prompt = sum(total[key] for key in _PROMPT if _is_number(total.get(key)))
+    if len(usages) > 1 and prompt > _LONG_FROM:
+        total["calls"] = [dict(usage) for usage in usages]
     return total
 
 

@@ -6,7 +6,7 @@ granted: a count is an int from 0 (no bool, no float, no text), null or absent w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
@@ -21,6 +21,7 @@ _KNOWN = frozenset({_INPUT, _OUTPUT, _REASONING, _CACHE_READ, _CACHE_WRITE, *_SA
 _LIFETIMES, _WRITE_5M, _WRITE_1H = "cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"
 _TOOLS, _SEARCHES, _FETCHES = "server_tool_use", "web_search_requests", "web_fetch_requests"
 _STEPS = "iterations"
+_CALLS = "calls"
 
 
 class UnpricedError(ValueError):
@@ -79,6 +80,28 @@ def read_usage(usage: object) -> Usage:
         geo=_word(usage.get("inference_geo"), "global"),
         unknown=tuple(_unknown(usage)),
     )
+
+
+def single_calls(usage: object, read: Callable[[object], Usage] = read_usage) -> list[Usage]:
+    """Return the usages of the single calls that a usage is the sum of (``calls``), which decide the rates of each.
+
+    Empty where they are not told, or do not amount to the sum.
+    """
+    calls = _mapping(usage).get(_CALLS)
+    if not isinstance(calls, (list, tuple)) or not calls:
+        return []
+    try:
+        whole, each = read(usage), [read(call) for call in calls]
+    except UnpricedError:
+        return []
+    return each if all(sum(f(call) for call in each) == f(whole) for f in _AMOUNTS) else []
+
+
+_AMOUNTS: tuple[Callable[[Usage], int], ...] = (
+    lambda usage: usage.prompt,
+    lambda usage: usage.output + usage.reasoning,
+    lambda usage: usage.web_searches,
+)
 
 
 def total_tokens(usage: object) -> int | None:

@@ -170,6 +170,24 @@ def test_a_long_prompt_has_its_own_rates_for_the_whole_call() -> None:
     assert cost(cached, "bands") == pytest.approx((5 + 500) / 1e6)
 
 
+def test_of_several_calls_each_has_the_rates_of_its_own_prompt() -> None:
+    short, long = {"input_tokens": 900, "output_tokens": 100}, {"input_tokens": 1100, "output_tokens": 100}
+    several = {"input_tokens": 2700, "output_tokens": 300, "calls": [short] * 3}
+    assert cost(several, "bands") == pytest.approx(3 * cost(short, "bands"))
+    mixed = {"input_tokens": 2000, "output_tokens": 200, "calls": [short, long]}
+    assert cost(mixed, "bands") == pytest.approx(cost(short, "bands") + cost(long, "bands"))
+    parts = {"by_model": {"bands": several, "model-a": THOUSAND}}
+    assert cost(parts, "bands") == pytest.approx(cost(several, "bands") + cost(THOUSAND, "model-a"))
+
+
+@pytest.mark.parametrize(
+    "calls", [None, [], "x", [None], [{}], [{"input_tokens": 900, "output_tokens": 100}], {"a": 1}]
+)
+def test_calls_that_do_not_amount_to_the_sum_are_not_believed(calls: object) -> None:
+    whole = {"input_tokens": 2700, "output_tokens": 300}
+    assert cost({**whole, "calls": calls}, "bands") == cost(whole, "bands")
+
+
 @pytest.mark.parametrize("model", ["model-b", "model-a-20260101", "model", "MODEL-A", " model-a", "", None, 5, ["x"]])
 def test_models_are_found_by_their_exact_name_alone(model: object) -> None:
     assert cost(TEN, model) is None

@@ -84,6 +84,22 @@ def test_an_answer_without_usage_makes_the_sum_unknown() -> None:
     assert recording(Exchange(model="m")).billed() == {"model": "m"}
 
 
+def test_of_many_tokens_each_call_is_kept_for_its_price() -> None:
+    big = {"input_tokens": 20_000, "cache_read_input_tokens": 1, "output_tokens": 5}
+    one, two = Exchange(model="a-1", usage=big), Exchange(model="b-1", usage=SOME)
+    assert "calls" not in recording(one).billed()["usage"], "it is its own sum"
+    assert recording(one, one).billed()["usage"] == {
+        "input_tokens": 40_000,
+        "cache_read_input_tokens": 2,
+        "output_tokens": 10,
+        "calls": [big, big],
+    }
+    several = recording(one, two, one, two).billed()["usage"]
+    assert "calls" not in several
+    assert several["by_model"]["a-1"]["calls"] == [big, big]
+    assert "calls" not in several["by_model"]["b-1"], "short calls"
+
+
 def test_a_model_that_changes_under_one_name_is_a_substitution() -> None:
     made = recording(*(Exchange(requested="m", model=served, usage=SOME) for served in ("m-1", "m-2")))
     with pytest.raises(ServedAnother, match="asked for m: one answer came from m-1, a later one from m-2") as caught:
