@@ -49,10 +49,8 @@ async def pairwise(
 ) -> Grade:
     """Have the answer compared with the baseline's: 1 for a win, 0.5 for a tie, 0 for a loss or if both are bad.
 
-    Both are compared as a reference is stored: without their unmistakable secrets.
-
-    In the baseline, which has nothing to be compared with, and for an answer that is equal to the reference the grade
-    is 0.5 without a request.
+    Both are compared as references are stored, without unmistakable secrets. In the baseline, which has nothing to be
+    compared with, and for an answer that is equal to the reference the grade is 0.5 without a request.
 
     :param ref: what ``grade_case`` was given
     :param criteria: what makes an answer better, and what makes it acceptable
