@@ -11,6 +11,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_hillclimb.engine.final_answer import Flaw
+
+_FINAL = frozenset({"end_turn", "stop_sequence", "max_tokens", "model_context_window_exceeded", "refusal"})
+_OPEN = {
+    None: "the answer has no stop_reason: it was cut off",
+    "tool_use": "the model waits for the result of a tool (tool_use)",
+    "pause_turn": "the model has paused its turn (pause_turn) and waits to go on",
+}
+_NO_MESSAGE = "the address does not answer like the Messages API: what came with status 200 is no message"
 _GROWING = ("text", "thinking", "signature", "content")
 
 
@@ -67,6 +76,18 @@ class Answer:
     def stop_reason(self) -> str | None:
         """Why the model stopped; None while it has not."""
         return _text_or_none(self.message.get("stop_reason"))
+
+    @property
+    def flaw(self) -> Flaw | None:
+        """Why it is none that could be graded; None when the model has come to an end."""
+        reason = self.stop_reason
+        if reason in _FINAL:
+            return None
+        if not self.message.keys() & {"content", "stop_reason", "usage"}:
+            return Flaw("incomplete", _NO_MESSAGE)
+        if reason in _OPEN:
+            return Flaw("incomplete", _OPEN[reason])
+        return Flaw("unknown_stop_reason", f"the model stopped for an unknown reason: {reason}")
 
     @property
     def usage(self) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from contextlib import suppress
 from typing import Any
@@ -10,22 +11,17 @@ from typing import Any
 import anthropic
 
 from pytest_hillclimb.claude.answer import Answer
-from pytest_hillclimb.claude.errors import AnswerError
 from pytest_hillclimb.claude.recorder import Recorder, current
 from pytest_hillclimb.engine.app import Context
 from pytest_hillclimb.engine.ends import TrialTimeout
+from pytest_hillclimb.engine.final_answer import AnswerError
 from pytest_hillclimb.engine.recording import Recording
 from pytest_hillclimb.errors import HillclimbError
 from pytest_hillclimb.model.run import Run
 
 MAX_TOKENS = 4096
 _GRACE_S = 1.0  # the engine ends a trial at its deadline; a request's own timeout only stands behind that
-_FINAL = frozenset({"end_turn", "stop_sequence", "max_tokens", "model_context_window_exceeded", "refusal"})
-_OPEN = {
-    None: "the answer has no stop_reason: it was cut off",
-    "tool_use": "the model waits for the result of a tool (tool_use)",
-    "pause_turn": "the model has paused its turn (pause_turn) and waits to go on",
-}
+_UNREADABLE = (json.JSONDecodeError, UnicodeDecodeError, anthropic.APIResponseValidationError)
 
 _clients: dict[asyncio.AbstractEventLoop, anthropic.AsyncAnthropic] = {}
 """Kept for good, also after their loops: the SDK closes a client that is collected on whatever loop then runs."""
@@ -76,11 +72,8 @@ class Dialogue:
 
         :raises AnswerError: when it ends in the middle of something
         """
-        reason = answer.stop_reason
-        if reason not in _FINAL:
-            if reason in _OPEN:
-                raise self.failure("incomplete", _OPEN[reason])
-            raise self.failure("unknown_stop_reason", f"the model stopped for an unknown reason: {reason}")
+        if (flaw := answer.flaw) is not None:
+            raise self.failure(flaw.failure_class, flaw.text)
         details = answer.message.get("stop_details")
         more = {} if details is None else {"stop_details": details}
         run = self._recording.complete(Run.model_validate({"output": output, **more}))
@@ -98,10 +91,15 @@ class Dialogue:
     async def _answer(self, request: dict[str, Any]) -> Answer:
         client = self._client.beta if "betas" in request else self._client
         if not self._streams:
-            message = await client.messages.create(**request)
-            return Answer.of_json(message.to_dict(mode="json", warnings=False))
-        async with await client.messages.create(**request, stream=True) as stream:
-            return Answer.of_events([event.to_dict(mode="json", warnings=False) async for event in stream])
+            with suppress(*_UNREADABLE):
+                return Answer.of_json(_data(await client.messages.create(**request)))
+            return Answer.of_json(None)
+        events: list[object] = []
+        with suppress(*_UNREADABLE):
+            async with await client.messages.create(**request, stream=True) as stream:
+                async for event in stream:
+                    events.append(_data(event))
+        return Answer.of_events(events)
 
     def _request_timeout(self) -> anthropic.Timeout:
         """Return the timeouts of the client, none longer than the trial lasts."""
@@ -116,6 +114,11 @@ class Dialogue:
             if getattr(error, name, None) is None:
                 with suppress(AttributeError, TypeError):
                     setattr(error, name, value)
+
+
+def _data(received: Any) -> object:
+    """Return what the SDK has received as data; it gives what is no JSON object as it is."""
+    return received.to_dict(mode="json", warnings=False) if isinstance(received, anthropic.BaseModel) else received
 
 
 def _client_of_loop() -> anthropic.AsyncAnthropic:

@@ -16,6 +16,7 @@ import httpx2
 from pytest_hillclimb.claude.answer import Answer
 from pytest_hillclimb.claude.transcript import CALLS, Transcriber
 from pytest_hillclimb.engine.conversations import Spoken
+from pytest_hillclimb.engine.final_answer import Flaw
 from pytest_hillclimb.engine.recording import CURRENT_RECORDING, Attach, Exchange, Recording
 
 Client = TypeVar("Client")
@@ -32,6 +33,10 @@ def record(client: Client) -> Client:
     ``beta.messages``, tool runners, raw responses, and copies (``with_options``). Not recorded are message batches, and
     calls from threads that do not inherit the context: use ``asyncio.to_thread``, or run them in
     ``contextvars.copy_context()``.
+
+    A run whose last answer by the model under test is none fails as it does with ``message``, unless the run has a
+    ``stop_reason`` or ``status`` of its own: a tool call that was not forced or a paused turn left open, an unknown
+    reason, a stream read to a premature end, a body that is no message.
 
     The SDK makes failed calls again by itself and unseen, within one try of the trial; give a client ``with_options
     (max_retries=0)`` to leave all retries to the trial.
@@ -100,6 +105,7 @@ class RecordedCall:
         self._response: httpx2.Response | None = None
         self._read: list[bytes] = []
         self._over = False
+        self._whole_body = False
         self._answer: Answer | None = None
 
     def follow(self, response: Any) -> None:
@@ -109,7 +115,7 @@ class RecordedCall:
             return
         self._response = http
         if http.is_stream_consumed:
-            self._over = True
+            self._over = self._whole_body = True
             return
         http.stream = _Tee(http.stream, self._read.append, self._end)
 
@@ -126,18 +132,21 @@ class RecordedCall:
 
     def exchange(self) -> Exchange | None:
         """Return the call for its recording, None when nothing has come back."""
-        answer = self.answer
-        if not answer.message:
-            return None
+        whole_body, answer = self._whole_body, self.answer
+        flaw = self._flaw(answer) if whole_body else None  # what the app left early, or saw break, is its own affair
         requested = self._body.get("model")
+        requested = requested if isinstance(requested, str) else None
+        if not answer.message:
+            return None if flaw is None else Exchange(requested=requested, whole=False, flaw=flaw)
         return Exchange(
-            requested=requested if isinstance(requested, str) else None,
+            requested=requested,
             model=answer.model,
             usage=answer.usage,
             stop_reason=answer.stop_reason,
             tool_calls=sum(block.get("type") in CALLS for block in answer.content),
             web_searches=answer.web_searches,
             whole=answer.whole,
+            flaw=flaw,
         )
 
     def spoken(self, attach: Attach | None, tools: dict[str, str]) -> Spoken:
@@ -154,8 +163,14 @@ class RecordedCall:
             continues=continues if isinstance(continues, str) else None,
         )
 
-    def _end(self) -> None:
-        self._over = True
+    def _flaw(self, answer: Answer) -> Flaw | None:
+        choice = self._body.get("tool_choice")
+        is_forced = isinstance(choice, Mapping) and choice.get("type") in ("any", "tool")
+        return None if is_forced and answer.stop_reason == "tool_use" else answer.flaw
+
+    def _end(self, whole_body: bool) -> None:
+        self._whole_body = self._whole_body or whole_body
+        self._over = self._over or not whole_body
 
     def _told(self) -> Answer:
         try:
@@ -187,7 +202,7 @@ class RecordedCall:
 class _Tee(httpx2.SyncByteStream, httpx2.AsyncByteStream):
     """A body that tells what is read of it."""
 
-    def __init__(self, body: Any, read: Callable[[bytes], None], end: Callable[[], None]) -> None:
+    def __init__(self, body: Any, read: Callable[[bytes], None], end: Callable[[bool], None]) -> None:
         self._body = body
         self._told = read
         self._end = end
@@ -196,16 +211,18 @@ class _Tee(httpx2.SyncByteStream, httpx2.AsyncByteStream):
         for chunk in self._body:
             self._told(chunk)
             yield chunk
+        self._end(True)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self._body:
             self._told(chunk)
             yield chunk
+        self._end(True)
 
     def close(self) -> None:
-        self._end()
+        self._end(False)
         self._body.close()
 
     async def aclose(self) -> None:
-        self._end()
+        self._end(False)
         await self._body.aclose()

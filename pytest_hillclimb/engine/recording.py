@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from pytest_hillclimb.engine.conversations import Spoken, merged
 from pytest_hillclimb.engine.ends import Substituted
+from pytest_hillclimb.engine.final_answer import AnswerError, Flaw
 from pytest_hillclimb.model.case import Attachment
 from pytest_hillclimb.model.jsonable import plain
 from pytest_hillclimb.model.run import Run, Turn
@@ -47,7 +48,7 @@ class Exchange:
     """One call of a model, as far as it has come.
 
     ``requested`` is the model that was asked for and ``model`` the one that answers, None as long as nothing was
-    answered; ``whole`` tells whether the answer came to its end.
+    answered; ``whole`` tells whether the answer came to its end, and ``flaw`` why it is none that could be graded.
     """
 
     requested: str | None = None
@@ -57,6 +58,7 @@ class Exchange:
     tool_calls: int | None = None
     web_searches: int | None = None
     whole: bool = True
+    flaw: Flaw | None = None
 
     @property
     def is_billed(self) -> bool:
@@ -142,9 +144,11 @@ class Recording:
     def complete(self, run: Run) -> Run:
         """Return *run* with what its author did not give: transcript, usage, model, stop_reason and the counts.
 
-        An author who makes several runs and returns one of them gets the sums of all.
+        A run whose last answer by the model under test is none is refused, unless its author says how it has ended
+        (``stop_reason`` or ``status``). An author who makes several runs and returns one of them gets the sums of all.
 
         :raises ServedAnother: when calls that asked for the same model were answered by different ones
+        :raises AnswerError: when the last answer is none
         :raises BadValueError: when an answer held what a row cannot hold
         """
         answered = self._answered()
@@ -152,6 +156,7 @@ class Recording:
             return run
         self.check_served()
         exchanges = [exchange for _, exchange in answered]
+        self._check_final(run, exchanges)
         found: dict[str, Any] = {
             "usage": _usage(exchanges),
             "model": self._model(exchanges),
@@ -165,6 +170,17 @@ class Recording:
             found["transcript"] = merged(call.spoken(self._attach, tools) for call, _ in answered) or None
         missing = {key: value for key, value in found.items() if value is not None and key not in given}
         return run.model_copy(update=plain(missing, "run"))
+
+    def _check_final(self, run: Run, exchanges: Sequence[Exchange]) -> None:
+        final = ([each for each in exchanges if each.requested == self._requested] or exchanges)[-1]
+        if final.flaw is None or run.model_fields_set & {"stop_reason", "status"}:
+            return
+        raise AnswerError(
+            f"the run's last answer: {final.flaw.text}; if it should end so, give the run a stop_reason or status",
+            failure_class=final.flaw.failure_class,
+            model=run.model or self._model(exchanges),
+            usage=run.usage or _usage(exchanges),
+        )
 
     def _given(self, run: Run) -> set[str]:
         """Return the keys that the run's author gave, not taken over from one of the runs made of these calls."""

@@ -363,7 +363,8 @@ def test_how_the_last_answer_ended_is_how_the_run_ended(records: Records) -> Non
     records.server.play(answer(stop_reason="max_tokens"))
     assert row_of(records.sync(create))["status"] == "truncated"
     records.server.play(answer([tool_use("result", {"value": 1})], stop_reason="tool_use"))
-    row = row_of(records.sync(create))
+    forced = {**ASKED, "tool_choice": {"type": "tool", "name": "result"}}
+    row = row_of(records.sync(lambda client: client.messages.create(**forced)))
     assert (row["status"], row["stop_reason"], row["tool_calls"]) == ("ok", "tool_use", 1)
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 from claude_lab import ClaudeLab, async_client
-from engine_lab import row_of
 from messages_server import MODEL, USAGE, MessagesServer, Play, answer, message, tool_use
 
 from pytest_hillclimb import claude
-from pytest_hillclimb.engine.outcome import Kind
 
 MakeLab = Callable[..., ClaudeLab]
 TEXT = [{"type": "text", "text": "Par"}]
+NO_MESSAGES = [b"[]", b"null", b'"text"', b"{}", b'{"type": "error", "error": {"type": "x"}}', b"{broken", b""]
+NO_MESSAGES += [b"\xff\xfe{", b"<html>log in</html>", b"data: {broken\n\n"]
 both = pytest.mark.parametrize("stream", [True, False])
 
 
@@ -122,15 +122,18 @@ def test_a_stream_of_nothing_is_incomplete(claude_lab: MakeLab, messages_server:
     assert "usage" not in row
 
 
-@pytest.mark.parametrize("body", [b"[]", b"null", b'"text"', b"{}", b'{"type": "error", "error": {"type": "x"}}'])
-def test_a_body_that_is_no_message_is_incomplete(
-    claude_lab: MakeLab, messages_server: MessagesServer, body: bytes
+@both
+@pytest.mark.parametrize("kind", ["application/json", "text/html; charset=utf-8", "text/event-stream"])
+@pytest.mark.parametrize("body", NO_MESSAGES)
+def test_an_address_that_does_not_answer_like_the_api_is_told(
+    claude_lab: MakeLab, messages_server: MessagesServer, body: bytes, kind: str, stream: bool
 ) -> None:
-    messages_server.play(Play(body=body))
-    outcome = claude_lab(asking(messages_server, stream=False)).outcome()
-    assert outcome.kind is Kind.FAILED
-    assert row_of(outcome)["failure_class"] in ("incomplete", "error")
-    assert "usage" not in row_of(outcome)
+    messages_server.play(Play(body=body, headers={"content-type": kind}))
+    for call in (claude.message, claude.conversation):
+        row = claude_lab(asking(messages_server, call, stream=stream)).failed()
+        assert (row["failure_class"], row["retries"]) == ("incomplete", 0)
+        assert "does not answer like the Messages API" in row["error"]
+        assert "usage" not in row
 
 
 def test_why_the_model_refused_reaches_the_grader(claude_lab: MakeLab, messages_server: MessagesServer) -> None:

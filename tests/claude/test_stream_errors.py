@@ -133,7 +133,7 @@ def test_an_event_that_cannot_be_read_fails_once(claude_lab: MakeLab, messages_s
     name, data = events_of(LONG)[0]
     messages_server.play(Play(events=f"event: {name}\ndata: {json.dumps(data)}\n\nevent: message_delta\ndata: {{oops"))
     row = claude_lab(asking(messages_server)).failed()
-    assert (row["failure_class"], row["usage"], len(messages_server.requests)) == ("error", BEGUN, 1)
+    assert (row["failure_class"], row["usage"], len(messages_server.requests)) == ("incomplete", BEGUN, 1)
 
 
 def test_the_exceptions_of_the_sdk_pass_through_with_what_was_billed(

@@ -98,7 +98,8 @@ class Judge:
         if reason in _CUT_OFF:
             raise self._error(f"the verdict was cut off ({reason}); give a higher max_tokens", answer)
         if reason not in _READABLE:
-            raise self._error(f"the judge did not come to its end (stop_reason {reason})", answer)
+            why = f": {answer.flaw.text}" if answer.flaw is not None else ""
+            raise self._error(f"the judge did not come to its end (stop_reason {reason}){why}", answer)
         if not answer.text.strip():
             raise self._error("the judge answered nothing", answer)
         try:
