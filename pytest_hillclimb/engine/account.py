@@ -11,27 +11,12 @@ from pytest_hillclimb.engine.ends import EngineEnd
 from pytest_hillclimb.engine.outcome import CANDIDATE_FAILURE, COMPLETED, INFRASTRUCTURE_FAILURE
 from pytest_hillclimb.errors import BadValueError, InfrastructureError
 from pytest_hillclimb.model.grade import Graded
+from pytest_hillclimb.model.prices import UNBILLED, UNKNOWN_TRIES
 from pytest_hillclimb.model.rows import Row, errors_row, given, results_row
 from pytest_hillclimb.model.run import BILLED, Run, billed
 from pytest_hillclimb.schedule.plan import Execution
 
 APP, JUDGE = "app", "judge"
-
-
-_UNBILLED = frozenset(
-    {
-        "rate_limited",
-        "overloaded",
-        "bad_request",
-        "context_length",
-        "request_too_large",
-        "authentication",
-        "billing",
-        "permission",
-        "unknown_model",
-    }
-)
-"""Classes of failures by which a provider has refused a request, which it does not bill."""
 
 
 class Account:
@@ -104,6 +89,9 @@ class Account:
         meta |= {name: count for name, count in self._retry_counts().items() if count}
         if self._retry_usage:
             meta["retry_usage"] = list(self._retry_usage)
+        judged = graded.judge or any("judge_model" in usage for usage in self._retry_usage)
+        if self.paid and (unknown := self.unknown[APP] + (self.unknown[JUDGE] if judged else 0)):
+            meta[UNKNOWN_TRIES] = unknown
         meta |= self._attempts()
         if execution.candidate is not None:
             meta |= self._place(CANDIDATE_FAILURE if graded.passed is False else COMPLETED)
@@ -113,6 +101,7 @@ class Account:
 
     def errors_row(self, error: BaseException, failure: Failure, stage: str, *, latency_s: float) -> Row:
         """Return the row of the execution that *error* kept from being scored."""
+        earlier = sum(self.unknown.values())
         self._note_failure(error, failure, stage)
         more: dict[str, Any] = {}
         if not isinstance(error, (EngineEnd, BadValueError)):
@@ -123,6 +112,8 @@ class Account:
             more["cause"] = cause
         if self._retry_usage:
             more["retry_usage"] = list(self._retry_usage)
+        if unknown := self._untold_tries(earlier, failure, stage):
+            more[UNKNOWN_TRIES] = unknown
         if self.not_retried is not None:
             more["not_retried"] = self.not_retried
         more |= self._attempts()
@@ -148,7 +139,17 @@ class Account:
     def _is_unknown(self, error: BaseException, failure: Failure, stage: str) -> bool:
         usage = "usage" if stage == APP else "judge_usage"
         known = usage in self._known(error, stage) or usage in self._billed
-        return failure.failure_class not in _UNBILLED and not known
+        return failure.failure_class not in UNBILLED and not known
+
+    def _untold_tries(self, earlier: int, failure: Failure, stage: str) -> int:
+        """Return how many tries of unknown cost an errors row must tell of, as nothing else in it does.
+
+        An app that has reported no usage may be one that never costs anything.
+        """
+        if not self.paid and failure.failure_class not in UNBILLED:
+            return 0
+        may_be_free = stage == APP or failure.failure_class in ("grader_error", "infrastructure")
+        return earlier if may_be_free else sum(self.unknown.values())
 
     def _note_failure(self, error: BaseException, failure: Failure, stage: str) -> None:
         if stage in self.unknown:

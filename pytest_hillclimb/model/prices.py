@@ -20,7 +20,25 @@ from pytest_hillclimb.errors import RefusedError
 from pytest_hillclimb.model.rates import LongPrompt, Price, Rates
 from pytest_hillclimb.model.usage import UnpricedError, Usage, known_part, read_usage, single_calls, total_tokens
 
-__all__ = ["LongPrompt", "Price", "PriceTable", "Rates", "RowCost", "summed", "total_tokens"]
+__all__ = ["UNBILLED", "LongPrompt", "Price", "PriceTable", "Rates", "RowCost", "summed", "total_tokens"]
+
+UNBILLED = frozenset(
+    {
+        "rate_limited",
+        "overloaded",
+        "bad_request",
+        "context_length",
+        "request_too_large",
+        "authentication",
+        "billing",
+        "permission",
+        "unknown_model",
+    }
+)
+"""Classes of failures by which a provider has refused a request, which it does not bill."""
+
+UNKNOWN_TRIES = "tries_of_unknown_cost"
+"""The key under which a row counts tries that have failed, may have been billed and do not say what."""
 
 _REMARKS = ("unit", "source", "note", "as_of")
 
@@ -32,17 +50,29 @@ class RowCost:
     A part is None when nothing of it was priced: it is not measured, and not 0. ``unpriced`` counts the usages that are
     there and could not be priced; while it is above 0, a part that has a number costs more than that. ``why`` counts
     the reasons.
+
+    ``silent`` counts the rows that name neither a model nor a usage of the app, and ``untold`` those of other unknown
+    spend: a model without a usage, or a failed try that may have been billed. ``reports`` tells whether the app has
+    reported any usage.
     """
 
     app: float | None = None
     judge: float | None = None
     unpriced: int = 0
     why: Mapping[str, int] = field(default_factory=dict, compare=False)
+    untold: int = 0
+    silent: int = 0
+    reports: bool = field(default=False, compare=False)
 
     @property
     def total(self) -> float | None:
         """App and judge together, None when nothing was priced."""
         return _sum((self.app, self.judge))
+
+    @property
+    def unknown(self) -> int:
+        """How many executions have cost nobody knows what; an app that never reports usage is taken for a free one."""
+        return self.untold + (self.silent if self.reports else 0)
 
 
 def _as_named(model: str) -> str:
@@ -137,7 +167,9 @@ class PriceTable:
         app_cost, app_reasons = self._priced(app, known_as)
         judge_cost, judge_reasons = self._priced(judge, _as_named)
         reasons = [*app_reasons, *judge_reasons]
-        return RowCost(app_cost, judge_cost, len(reasons), Counter(reasons))
+        reports = any(usage is not None for usage, _ in app)
+        silent, untold = _unknown(row, account)
+        return RowCost(app_cost, judge_cost, len(reasons), Counter(reasons), untold, silent, reports)
 
     def _cost(
         self, usage: object, model: object, known_as: KnownAs, read: Callable[[object], Usage] = read_usage
@@ -167,8 +199,25 @@ class PriceTable:
 def summed(costs: Iterable[RowCost]) -> RowCost:
     """Return what several rows cost together."""
     every = list(costs)
-    why = sum((Counter(c.why) for c in every), Counter[str]())
-    return RowCost(_sum(c.app for c in every), _sum(c.judge for c in every), sum(c.unpriced for c in every), why)
+    return RowCost(
+        app=_sum(c.app for c in every),
+        judge=_sum(c.judge for c in every),
+        unpriced=sum(c.unpriced for c in every),
+        why=sum((Counter(c.why) for c in every), Counter[str]()),
+        untold=sum(c.untold for c in every),
+        silent=sum(c.silent for c in every),
+        reports=any(c.reports for c in every),
+    )
+
+
+def _unknown(row: Mapping[str, Any], account: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Return whether a row is silent about its app's spend, and whether other spend of it is unknown."""
+    untold = bool(account.get(UNKNOWN_TRIES))
+    untold = untold or (row.get("judge_model") is not None and row.get("judge_usage") is None)
+    if row.get("usage") is not None or row.get("failure_class") in UNBILLED:
+        return False, untold
+    untold = untold or row.get("model") is not None
+    return not untold, untold
 
 
 def _sum(parts: Iterable[float | None]) -> float | None:

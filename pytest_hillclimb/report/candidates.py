@@ -8,6 +8,7 @@ from pytest_hillclimb.engine.outcome import CANDIDATE_FAILURE, COMPLETED, INFRAS
 from pytest_hillclimb.model.candidate import MAX_CANDIDATE_ID
 from pytest_hillclimb.model.grade import PASS_METRIC
 from pytest_hillclimb.model.prices import RowCost, summed
+from pytest_hillclimb.report.money import dollars, is_partial
 from pytest_hillclimb.report.terminal import one_line
 from pytest_hillclimb.stats.means import Mean
 
@@ -54,11 +55,11 @@ def candidate_lines(
 
 
 def money(cost: RowCost) -> str:
-    """Return a cost in US dollars; ``-`` when nothing is priced, with a ``+`` when some usage is not."""
+    """Return a cost in US dollars; ``-`` when nothing is priced, with a ``+`` when some of it is not known."""
     total = cost.total
     if total is None:
         return "-" if not cost.unpriced else "not priced"
-    return f"{total:.4f}{'+' if cost.unpriced else ''}"
+    return f"{dollars(total)}{'+' if is_partial(cost) else ''}"
 
 
 def _mean(mean: Mean | None) -> str:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_hillclimb.model.prices import RowCost
 from pytest_hillclimb.model.rows import Row
+from pytest_hillclimb.model.settings import MAIN, NULL, PROBES
 from pytest_hillclimb.report.detail import missed_gist, over_budget
+from pytest_hillclimb.report.money import dollars, gaps
 from pytest_hillclimb.report.tally import Tally
 from pytest_hillclimb.report.terminal import one_line, plural
 from pytest_hillclimb.stats.means import Mean
@@ -14,6 +16,7 @@ from pytest_hillclimb.stats.spend import Spend
 
 _LISTED = 20
 _DEAREST = 3
+_CASES = 50
 _TOKENS = (
     ("input_tokens", "in"),
     ("output_tokens", "out"),
@@ -23,7 +26,7 @@ _TOKENS = (
 
 
 def outcome_lines(
-    tally: Tally, *, recorded: Sequence[bool | None], untried: int, fail_on: str, skipped: int = 0
+    tally: Tally, *, recorded: Sequence[bool | None], untried: int, fail_on: str, skipped: int = 0, lane: str = MAIN
 ) -> list[str]:
     """Return the lines that count how executions ended.
 
@@ -31,9 +34,12 @@ def outcome_lines(
     :param untried: planned executions that have no outcome
     :param skipped: executions that pytest skipped by a mark or in a fixture
     :param fail_on: what turns an item red, which decides how a miss is called
+    :param lane: in the checks of a grader, a pass or a miss is what must be
     """
     missed = "missed" if fail_on == "error" else "failed"
     lines = [f"scored     {tally.scored}{_verdicts(tally.passed, tally.missed, tally.scored, missed)}"]
+    if lane in PROBES:
+        lines = [f"graded     {tally.scored}{_as_they_must(tally, lane)}"]
     if tally.failed:
         found = sorted(tally.errors.items(), key=lambda each: (-each[1], each[0]))
         classes = ", ".join(f"{one_line(name)} {count}" for name, count in found)
@@ -96,15 +102,18 @@ def cost_lines(cost: RowCost, *, ceiling: float | None, charged: float, withheld
     :param withheld: executions that it kept from being started
     """
     lines = []
-    parts = [f"{usd:.4f} USD {name}" for name, usd in (("app", cost.app), ("judge", cost.judge)) if usd is not None]
-    if cost.unpriced:
-        why = f" ({one_line(max(cost.why, key=lambda each: cost.why[each]))})" if cost.why else ""
-        parts.append(f"{plural(cost.unpriced, 'usage')} not priced{why}")
+    parts = [
+        f"{dollars(usd)} USD {name}" for name, usd in (("app", cost.app), ("judge", cost.judge)) if usd is not None
+    ]
+    if not parts and not cost.unpriced and cost.unknown:
+        parts.append("not known: no usage was reported")
+    else:
+        parts += gaps(cost)
     if parts:
         lines.append(f"cost       {', '.join(parts)}")
     if ceiling is not None:
         left_out = f"; it kept {plural(withheld, 'execution')} from being run" if withheld else ""
-        lines.append(f"ceiling    {charged:.4f} of {ceiling:g} USD charged{left_out}")
+        lines.append(f"ceiling    {dollars(charged)} of {ceiling:g} USD charged{left_out}")
     return lines
 
 
@@ -113,14 +122,38 @@ def variant_cost_lines(spend: Spend) -> list[str]:
     total = spend.total
     if total.total is None:
         return []
-    unpriced = f", {plural(total.unpriced, 'usage')} not priced" if total.unpriced else ""
-    dearest = ", ".join(f"{one_line(case, 40)} {usd:.4f}" for case, usd in spend.dearest(_DEAREST))
+    left_out = "".join(f", {gap}" for gap in gaps(total))
+    dearest = ", ".join(f"{one_line(case, 40)} {dollars(usd)}" for case, usd in spend.dearest(_DEAREST))
     most = f"; most for {dearest}" if len(spend.by_case) > 1 else ""
-    return [f"in all     {total.total:.4f} USD since the variant began{unpriced}{most}"]
+    return [f"in all     {dollars(total.total)} USD since the variant began{left_out}{most}"]
+
+
+def case_cost_lines(spend: Spend) -> list[str]:
+    """Return one line for each case: what it has cost, app and judge apart; the dearest first."""
+    costs = sorted(spend.by_case.items(), key=lambda each: -(each[1].total or 0.0))
+    lines = [f"{one_line(case, 40)}: {_case_cost(cost)}" for case, cost in costs[:_CASES]]
+    if len(costs) > _CASES:
+        lines.append(f"... and {len(costs) - _CASES} more")
+    return [f"per case   {line}" for line in lines]
+
+
+def _case_cost(cost: RowCost) -> str:
+    parts = [
+        f"{dollars(usd)} USD {name}" for name, usd in (("app", cost.app), ("judge", cost.judge)) if usd is not None
+    ]
+    return ", ".join([*parts, *gaps(cost)]) or "no usage"
 
 
 def _basis(mean: Mean, of: str) -> str:
     return f"{plural(mean.cases, of)}, {plural(mean.rows, 'row')}"
+
+
+def _as_they_must(tally: Tally, lane: str) -> str:
+    due, wrong = (tally.missed, tally.passed) if lane == NULL else (tally.passed, tally.missed)
+    does, did_not = ("failed", "passed") if lane == NULL else ("passed", "failed")
+    counts = ((due, f"{does} as they must"), (wrong, did_not), (tally.scored - due - wrong, "without a verdict"))
+    told = ", ".join(f"{count} {word}" for count, word in counts if count)
+    return f"  ({told})" if told else ""
 
 
 def _verdicts(passed: int, missed: int, total: int, missed_word: str) -> str:

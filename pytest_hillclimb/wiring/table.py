@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from pytest_hillclimb.model.settings import PROBES
 from pytest_hillclimb.report.candidates import candidate_lines
 from pytest_hillclimb.report.probe import probe_lines
 from pytest_hillclimb.report.summary import (
+    case_cost_lines,
     cost_lines,
     metric_lines,
     missed_lines,
@@ -26,6 +28,7 @@ from pytest_hillclimb.stats.means import Mean, means
 from pytest_hillclimb.wiring.collect import LOADED
 from pytest_hillclimb.wiring.conductor import Conductor
 from pytest_hillclimb.wiring.controller import Controller
+from pytest_hillclimb.wiring.run import EvalRun
 from pytest_hillclimb.wiring.scope import shown_path, typed_id
 
 
@@ -34,7 +37,12 @@ def table_lines(owner: Conductor | Controller, config: pytest.Config) -> list[st
     run, log, tally = owner.evals, owner.log, owner.evals.tally
     untried = log.untried
     lines = outcome_lines(
-        tally, recorded=log.earlier, skipped=log.skipped, untried=len(untried), fail_on=run.settings.fail_on
+        tally,
+        recorded=log.earlier,
+        skipped=log.skipped,
+        untried=len(untried),
+        fail_on=run.settings.fail_on,
+        lane=run.settings.lane,
     )
     if run.settings.lane in PROBES:
         lines += probe_lines(run.settings.lane, [(e.execution.label, e.outcome) for e in log.entries])
@@ -43,10 +51,7 @@ def table_lines(owner: Conductor | Controller, config: pytest.Config) -> list[st
     if run.campaign.manifest is not None and run.settings.lane not in PROBES:
         lines += candidate_lines(*_by_candidate(owner, config))
     lines += spend_lines(tally, owner.abandoned)
-    ceiling = run.campaign.ceiling
-    lines += cost_lines(tally.cost(), ceiling=ceiling, charged=tally.charged, withheld=tally.withheld)
-    if run.spend is not None:
-        lines += variant_cost_lines(run.spend)
+    lines += _money_lines(run, config)
     if run.settings.fail_on == "error":
         lines += missed_lines((typed_id(config, e.nodeid), e.outcome.row if e.outcome else None) for e in log.missed)
     if log.earlier and not tally.to_run:
@@ -61,6 +66,19 @@ def table_lines(owner: Conductor | Controller, config: pytest.Config) -> list[st
     lines += warning_lines([*run.warnings, *run.campaign.budget_warnings(told)])
     results = shown_path(config, run.results_path)
     return [*lines, f"[{run.settings.variant}] done - {tally.scored} ok, {tally.failed} failed -> {results}"]
+
+
+def _money_lines(run: EvalRun, config: pytest.Config) -> list[str]:
+    tally = run.tally
+    cost = tally.cost()
+    if run.settings.lane in PROBES:
+        cost = replace(cost, untold=0, silent=0)  # the app is not called
+    lines = cost_lines(cost, ceiling=run.campaign.ceiling, charged=tally.charged, withheld=tally.withheld)
+    if (spend := run.spend) is None:
+        return lines
+    if not run.settings.fresh:  # which begins with nothing
+        lines += variant_cost_lines(spend)
+    return [*lines, *(case_cost_lines(spend) if config.get_verbosity() >= 1 else ())]
 
 
 def _by_candidate(

@@ -118,7 +118,7 @@ def test_a_refused_connection_may_pass(claude_lab: MakeLab, quick_retries: None)
 def test_what_has_passed_gives_a_row(claude_lab: MakeLab, messages_server: MessagesServer, quick_retries: None) -> None:
     messages_server.play(error(529, "overloaded_error"), Play(message(), keep=0, then="close"), answer())
     row = claude_lab(asking(messages_server)).scored()
-    assert (row["meta"], row["usage"]) == ({"retries": 2}, USAGE)
+    assert (row["meta"], row["usage"]) == ({"retries": 2, "tries_of_unknown_cost": 1}, USAGE)
 
 
 def test_the_server_says_how_long_to_wait(
