@@ -255,3 +255,11 @@ def test_secrets_betray_no_reference(messages_server: MessagesServer, text: str,
     shown = [fenced(messages_server.requests[0], name) for name in ("answer_a", "answer_b")]
     assert len({each.replace(" new", " old") for each in shown}) == 1
     assert not any(secret in each for secret in (KEY, "swordfish-2024", "ticket-123456") for each in shown)
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "."])
+def test_a_preference_without_a_reason_is_none(messages_server: MessagesServer, reason: str) -> None:
+    messages_server.script = lambda request: preference("a", reason)
+    with pytest.raises(JudgeError, match=r"reason: .*no reason is given") as caught:
+        compared(messages_server)
+    assert (caught.value.failure_class, caught.value.judge_usage) == ("judge_error", USAGE)

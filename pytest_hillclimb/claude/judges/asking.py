@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import anthropic
-from pydantic import BaseModel, ValidationError
+from pydantic import AfterValidator, BaseModel, ValidationError
 
 from pytest_hillclimb.claude.answer import Answer
 from pytest_hillclimb.claude.dialogue import Dialogue
@@ -25,7 +25,24 @@ _EXCERPT_CHARS = 300
 _READABLE = ("end_turn", "stop_sequence")
 _CUT_OFF = ("max_tokens", "model_context_window_exceeded")
 _OURS = ("messages", "output_format", "system")
-_ROUTE = re.compile(r"^(?:.*/)?(?:(?:[a-z-]+\.)?anthropic\.)?|-v[0-9]+(?::[0-9]+)?$")
+_ROUTE = re.compile(r"^.*/|^.*?(?=claude-)|^[a-z0-9_]+:(?=[a-z]\w*-)")
+_OPTIONS = re.compile(
+    r"\[[^\]]*\]$"  # [1m]
+    r"|:(?:beta|free|thinking|extended|nitro|floor|online|exacto)$"  # OpenRouter's
+    r"|-v[0-9]+(?:$|:[0-9]+(?::[0-9]+k)?$|(?=[-@][0-9]{8}$))"  # versions at clouds
+    r"|[-@:](?:latest|default)$|-0$"
+)
+_DOT = re.compile(r"(?<=[0-9])\.(?=[0-9])|@")
+
+
+def _told(reason: str) -> str:
+    if not any(character.isalnum() for character in reason):
+        raise ValueError("no reason is given")
+    return reason
+
+
+Reason = Annotated[str, AfterValidator(_told)]
+"""A reason in words: a verdict without one cannot be checked."""
 
 
 class Judge:
@@ -50,7 +67,7 @@ class Judge:
         self._model = model
         self._client = client
         self._request = {**request, "model": model}
-        self._tested = () if allow_self else tuple(each for each in (ctx.model, run.model) if each)
+        self._tested = () if allow_self else _models(ctx, run)
         self._dialogue: Dialogue | None = None
         self._answers: list[Answer] = []
         self._refuse_self(model)
@@ -89,7 +106,6 @@ class Judge:
         if not is_served(_bare(self._model), _bare(served)):
             text = f"{self._model} was asked to judge, and {served} did"
             raise self._error(text, answer, failure_class="serving_substitution")
-        self._refuse_self(served)
 
     def _read(self, answer: Answer, shape: type[V]) -> V:
         reason = answer.stop_reason
@@ -146,9 +162,18 @@ def billed_together(billed: Iterable[tuple[str | None, Mapping[str, Any] | None]
     return {f"judge_{name}": value for name, value in recording.billed().items()}
 
 
+def _models(ctx: Context, run: Run) -> list[str]:
+    """Return the model under test, as requested, and every one that has served a call of the run."""
+    parts = (run.usage or {}).get("by_model")
+    return [each for each in (ctx.model, run.model, *(parts if isinstance(parts, Mapping) else ())) if each]
+
+
 def _bare(model: str) -> str:
-    """Return a model's own name, without the route by which gateways and clouds name it."""
-    return _ROUTE.sub("", model)
+    """Return a model's own name, without what gateways and clouds add to it or write in another way."""
+    name = model.strip().lower()
+    for pattern in (_OPTIONS, _OPTIONS, _ROUTE, _ROUTE):
+        name = pattern.sub("", name)
+    return _DOT.sub("-", name)
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

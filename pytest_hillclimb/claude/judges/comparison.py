@@ -10,7 +10,7 @@ from anthropic import AsyncAnthropic
 from pydantic import BaseModel, ConfigDict
 
 from pytest_hillclimb.claude.dialogue import MAX_TOKENS
-from pytest_hillclimb.claude.judges.asking import Judge
+from pytest_hillclimb.claude.judges.asking import Judge, Reason
 from pytest_hillclimb.claude.judges.fence import text_of
 from pytest_hillclimb.claude.judges.prompts import PAIRWISE, pairwise_prompt
 from pytest_hillclimb.engine.app import Context
@@ -28,7 +28,7 @@ class Preference(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    reason: str
+    reason: Reason
     verdict: Literal["a", "b", "tie", "both_bad"]
 
 

@@ -10,7 +10,7 @@ from anthropic import AsyncAnthropic
 from pydantic import BaseModel, ConfigDict, create_model
 
 from pytest_hillclimb.claude.dialogue import MAX_TOKENS
-from pytest_hillclimb.claude.judges.asking import Judge
+from pytest_hillclimb.claude.judges.asking import Judge, Reason
 from pytest_hillclimb.claude.judges.fence import text_of
 from pytest_hillclimb.claude.judges.prompts import RUBRIC, rubric_prompt
 from pytest_hillclimb.engine.app import Context
@@ -25,7 +25,7 @@ class ClaimVerdict(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    reason: str
+    reason: Reason
     holds: bool
 
 
