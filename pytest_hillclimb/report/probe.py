@@ -30,7 +30,7 @@ def probe_lines(lane: str, outcomes: Iterable[tuple[str, Outcome | None]]) -> li
     elif judged:
         lines.append(f"the grader {does} {answer} in all {plural(len(judged), 'execution')} with a verdict")
     else:
-        lines.append(f"nothing is known of the grader: no grade of {answer} has a verdict")
+        lines.append(f"nothing is known of the grader: no grade of {answer} has a verdict, so the check fails")
     if silent := len(graded) - len(judged):
         lines.append(f"{plural(silent, 'grade')} without a verdict: give a bool, a metric 'pass', or Grade.passed")
     if failed:

@@ -102,7 +102,7 @@ class Conductor:
                 self.evals.close()
         self.abandoned, self.may_hold_exit = self.engine.abandoned, self.engine.left_calls
         if session.exitstatus == pytest.ExitCode.OK and (
-            self.evals.failed or self.stop_reason or self.evals.tally.withheld
+            self.evals.failed or self.stop_reason or self.evals.tally.withheld or self.evals.inconclusive
         ):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

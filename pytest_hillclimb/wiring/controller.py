@@ -251,7 +251,9 @@ class Controller:
         if self._exit is not None:
             code = self._exit.returncode
             session.exitstatus = pytest.ExitCode.INTERRUPTED if code is None else code
-        elif session.exitstatus in _STOPPED and (self.evals.failed or self.stop_reason or self.evals.tally.withheld):
+        elif session.exitstatus in _STOPPED and (
+            self.evals.failed or self.stop_reason or self.evals.tally.withheld or self.evals.inconclusive
+        ):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _stop(self, reason: str | None) -> None:

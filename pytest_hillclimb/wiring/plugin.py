@@ -72,7 +72,7 @@ class EvalSession:
             loaded = load(config, activation, state)
             hooks.check_present(config, loaded.by_file, hooks_of(settings.lane))
             campaign = Campaign.of(config, settings, state.raw, loaded.manifest)
-            run = EvalRun(activation, state, campaign)
+            run = EvalRun(activation, state, campaign, tells_all=config.get_verbosity() >= 1)
             if not config.option.collectonly:
                 run.look()
             if activation.approving:

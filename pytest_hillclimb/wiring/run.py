@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from pytest_hillclimb.flow.lock import VariantLock
 from pytest_hillclimb.flow.recorded import Recorded, read_recorded
 from pytest_hillclimb.flow.recorder import Recorder
 from pytest_hillclimb.flow.references import read_reference
+from pytest_hillclimb.flow.repository import commit_of
 from pytest_hillclimb.flow.rows import variant_rows
 from pytest_hillclimb.flow.runfile import (
     add_summary,
@@ -45,9 +45,14 @@ from pytest_hillclimb.wiring.signals import Interrupts
 
 
 class EvalRun:
-    """Holds a run's directory open from its first execution to the end of the session."""
+    """Holds a run's directory open from its first execution to the end of the session.
 
-    def __init__(self, activation: Activation, state: LoopState, campaign: Campaign) -> None:
+    :param tells_all: whether to read what the variant has cost although nothing was run
+    """
+
+    def __init__(
+        self, activation: Activation, state: LoopState, campaign: Campaign, *, tells_all: bool = False
+    ) -> None:
         self.settings: Settings = activation.settings
         self.state = state
         self.campaign = campaign
@@ -60,6 +65,7 @@ class EvalRun:
         self.warnings: list[str] = []
         self.started_at = monotonic()
         self._activation = activation
+        self._tells_all = tells_all
         self._read_from = FlowDir(self.settings.flow_base, self.settings.records)
         self._main = FlowDir(self.settings.flow_base, self.settings.flow)
         self._flow = self._read_from
@@ -83,6 +89,11 @@ class EvalRun:
     def failed(self) -> bool:
         """Whether the disk has failed to take a row."""
         return self._recorder is not None and self._recorder.failed
+
+    @property
+    def inconclusive(self) -> bool:
+        """Whether it is a check of the grader that has shown nothing: no grade had a verdict."""
+        return self.settings.lane in PROBES and not self.tally.passed + self.tally.missed
 
     @property
     def unsaved(self) -> list[str]:
@@ -215,7 +226,7 @@ class EvalRun:
 
     def _read_spend(self) -> None:
         """Add up what the variant has cost so far, earlier sessions included, where anything has a price."""
-        if self.tally.cost().total is None:
+        if self.tally.cost().total is None and not (self._tells_all and self.recorded.rows):
             return
         try:
             rows = variant_rows(self._flow.make(self.settings.variant))
@@ -264,7 +275,7 @@ class EvalRun:
             "max_cost_usd": self.settings.max_cost,
             "selection": self.campaign.redactor.data(dict(selection)),
             "harness_sha": self._activation.harness.sha,
-            "commit": _commit(self._activation.eval_root),
+            "commit": commit_of(self._activation.eval_root),
             "versions": {
                 "python": platform.python_version(),
                 "pytest": pytest.__version__,
@@ -281,14 +292,3 @@ def _with_rows(candidates: Mapping[str, str] | None, rows: Iterable[Key]) -> dic
     ids = {prompt_id for prompt_id, _ in rows}
     cut = any(len(id_) >= MAX_UNCHANGED for id_ in ids)  # such an id may have lost the name of its candidate
     return {name: model for name, model in candidates.items() if cut or any(id_.endswith(f".{name}") for id_ in ids)}
-
-
-def _commit(directory: Path) -> str | None:
-    """Return the commit that the eval's repository is at, None outside of one."""
-    try:
-        asked = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=directory, capture_output=True, text=True, timeout=5, check=False
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return asked.stdout.strip() or None if asked.returncode == 0 else None

@@ -90,7 +90,8 @@ def test_what_is_not_known_exceeds_nothing(project: Project) -> None:
     )
     result = matrix.run()
     assert result.ret == 0
-    assert table(result, "cost") == "cost 1 usage not priced (there is no price for model 'unpriced')"
+    why = "there is no price for model 'unpriced'; prices come from hillclimb_prices"
+    assert table(result, "cost") == f"cost 1 usage not priced ({why}), 1 execution of unknown cost"
     assert [row["meta"]["budget_unjudged"] for row in matrix.rows().values()] == [["max_cost_usd"]] * 2
     assert table(result, "warning") == ("warning luna: max_cost_usd not judged in 2 executions: there is no usage"), (
         "once for a candidate"

@@ -217,7 +217,10 @@ def test_a_stated_rate_is_charged_for_what_has_no_price(project: Project, budget
     assert len(matrix.calls()) == 3
     assert charged(result) == 0.9
     assert reasons(result) == ["cost ceiling: 0.9000 of 1 USD are spent, and this execution may cost 0.3"] * 2
-    assert table(result, "cost") == "cost 3 usages not priced (there is no price for model 'unpriced')"
+    assert (
+        table(result, "cost")
+        == "cost 3 usages not priced (there is no price for model 'unpriced'; prices come from hillclimb_prices)"
+    )
 
 
 @pytest.mark.parametrize(

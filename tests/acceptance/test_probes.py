@@ -137,6 +137,7 @@ def test_grader_that_passes_an_empty_answer(checked: Project) -> None:
     assert result.ret == 1
     assert result.parseoutcomes() == {"passed": 3, "failed": 1}
     result.stdout.fnmatch_lines("FAILED evals/catalog.json::lax::rep0 - the grader passed an empty answer*")
+    result.stdout.fnmatch_lines("graded     4  (2 failed as they must, 1 passed, 1 without a verdict)")
     assert verdict(result, "null") == [
         "the grader passed the empty answer in 1 of 3: lax rep0",
         "1 grade without a verdict: give a bool, a metric 'pass', or Grade.passed",
@@ -160,13 +161,31 @@ def test_grader_without_a_verdict_is_not_called_sound(checked: Project) -> None:
     result = checked.run(NULL)
     assert result.ret == 1
     assert verdict(result, "null") == [
-        "nothing is known of the grader: no grade of the empty answer has a verdict",
+        "nothing is known of the grader: no grade of the empty answer has a verdict, so the check fails",
         "1 grade without a verdict: give a bool, a metric 'pass', or Grade.passed",
         "1 execution could not be graded: raises rep0",
     ]
     assert [row["failure_class"] for row in checked.errors(flow=flow(checked, "null"))] == ["grader_error"]
     meta = checked.errors(flow=flow(checked, "null"))[0]["meta"]
     assert meta == {"lane": "null", "classification": "infrastructure_failure"}
+
+
+@pytest.mark.parametrize("option", [NULL, ORACLE])
+def test_check_that_showed_nothing_has_failed(checked: Project, option: str) -> None:
+    checked.ini(hillclimb_enabled="true", hillclimb_fail_on="error")
+    ready(checked, SILENT)
+    result = checked.run(option)
+    assert result.ret == 1
+    assert result.parseoutcomes() == {"passed": 1}, "it is no fault of a single execution"
+    assert verdict(result, option.removeprefix("--hillclimb-"))[0].endswith("has a verdict, so the check fails")
+    result.stdout.fnmatch_lines("graded     1  (1 without a verdict)")
+
+
+def test_check_of_nothing_has_failed(checked: Project) -> None:
+    ready(checked, {"id": "open"})
+    result = checked.run(ORACLE)
+    assert result.ret == 1
+    assert result.parseoutcomes() == {"skipped": 1}
 
 
 def test_judge_that_needs_a_key_does_not_stop_the_others(checked: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,11 +36,26 @@ SILENT = "1 grade without a verdict: give a bool, a metric 'pass', or Grade.pass
         (
             "oracle",
             [outcome(None)],
-            ["nothing is known of the grader: no grade of the expected answer has a verdict", SILENT],
+            [
+                "nothing is known of the grader: no grade of the expected answer has a verdict, so the check fails",
+                SILENT,
+            ],
         ),
-        ("oracle", [SKIPPED], ["nothing is known of the grader: no grade of the expected answer has a verdict"]),
-        ("null", [None], ["nothing is known of the grader: no grade of the empty answer has a verdict"]),
-        ("null", [], ["nothing is known of the grader: no grade of the empty answer has a verdict"]),
+        (
+            "oracle",
+            [SKIPPED],
+            ["nothing is known of the grader: no grade of the expected answer has a verdict, so the check fails"],
+        ),
+        (
+            "null",
+            [None],
+            ["nothing is known of the grader: no grade of the empty answer has a verdict, so the check fails"],
+        ),
+        (
+            "null",
+            [],
+            ["nothing is known of the grader: no grade of the empty answer has a verdict, so the check fails"],
+        ),
     ],
 )
 def test_lines(lane: str, outcomes: list[Outcome | None], lines: list[str]) -> None:
