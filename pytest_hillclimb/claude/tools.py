@@ -18,6 +18,15 @@ from pytest_hillclimb.model.jsonable import compact, plain
 _NOT_THE_MODELS = (anthropic.AnthropicError, HillclimbError, InfrastructureError, EngineEnd)
 """Errors that say something about the eval's surroundings; the model is not told of them, the attempt fails."""
 
+_BLOCKS: Mapping[str, str] = {
+    "text": "text",
+    "image": "source",
+    "document": "source",
+    "search_result": "content",
+    "tool_reference": "tool_name",
+}
+"""What a result may hold besides text, by type: the field that each must have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tool:
@@ -112,14 +121,24 @@ def _is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
+def _is_block(value: Any) -> bool:
+    """Return whether *value* is a block that a result may hold, not data that has a type of its own."""
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    return isinstance(kind, str) and kind in _BLOCKS and isinstance(value.get(_BLOCKS[kind]), (str, Mapping, list))
+
+
 def _content(value: Any) -> str | list[Any]:
-    """Return what a tool gave as the content of a result: text and lists of blocks as they are, data as JSON."""
+    """Return what a tool gave as the content of a result: text and blocks as they are, data as JSON.
+
+    One block stands for a list of one, and a text among blocks for a text block.
+    """
     if isinstance(value, str):
         return value
     if value is None:
         return ""
-    if isinstance(value, list) and value and all(isinstance(each, Mapping) and "type" in each for each in value):
-        return value
+    parts = list(value) if isinstance(value, (list, tuple)) else [value]
+    if any(map(_is_block, parts)) and all(_is_block(each) or isinstance(each, str) for each in parts):
+        return [{"type": "text", "text": each} if isinstance(each, str) else each for each in parts]
     try:
         return compact(plain(value, "result"))
     except BadValueError:

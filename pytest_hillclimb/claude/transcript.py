@@ -76,7 +76,7 @@ class Transcriber:
         content = block.get("content")
         if isinstance(content, str) or content is None:
             inner.add_text(content or "")
-        elif isinstance(content, list) and kind in ("tool_result", "mcp_tool_result"):
+        elif isinstance(content, (list, Mapping)) and kind in ("tool_result", "mcp_tool_result"):
             for part in _mappings(content):
                 self._add(inner, part)
         else:
@@ -171,9 +171,11 @@ class _Building:
 
 
 def _mappings(values: Any) -> list[Mapping[str, Any]]:
-    """Return the mappings among *values*; a text stands for a text block."""
+    """Return the mappings among *values*; a text stands for a text block, one block for a list of one."""
     if isinstance(values, str):
         return [{"type": "text", "text": values}]
+    if isinstance(values, Mapping):
+        return [values]
     return [value for value in values if isinstance(value, Mapping)] if isinstance(values, (list, tuple)) else []
 
 

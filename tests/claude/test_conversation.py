@@ -115,6 +115,11 @@ SCHEMA = {"type": "object", "properties": {"place": {"type": "string"}}, "requir
         ((SCHEMA, look_up_async), '{"place":"Paris","found":true}', "Look a place up."),
         ((SCHEMA, lambda place: None), "", None),
         ((SCHEMA, lambda place: [{"type": "text", "text": place}]), [{"type": "text", "text": "Paris"}], None),
+        ((SCHEMA, lambda place: {"type": "text", "text": place}), [{"type": "text", "text": "Paris"}], None),
+        ((SCHEMA, lambda place: {"type": "text", "size": 1}), '{"type":"text","size":1}', None),
+        ((SCHEMA, lambda place: [{"type": "city", "name": place}]), '[{"type":"city","name":"Paris"}]', None),
+        ((SCHEMA, lambda place: [{"type": ["a"]}, place]), '[{"type":["a"]},"Paris"]', None),
+        ((SCHEMA, lambda place: [place]), '["Paris"]', None),
     ],
 )
 def test_tools_come_in_several_forms(talks: Talks, tool: Any, content: Any, description: str | None) -> None:
@@ -221,19 +226,33 @@ def test_sync_tools_do_not_hold_up_the_loop(talks: Talks) -> None:
     assert len(set(threads)) == 2
 
 
-def test_images_of_tools_are_kept_beside_the_transcript(talks: Talks) -> None:
+@pytest.mark.parametrize(
+    ("wrap", "text"),
+    [
+        (lambda block: block, ""),
+        (lambda block: [block], ""),
+        (lambda block: (block,), ""),
+        (lambda block: ["drawn", block], "drawn"),
+        (lambda block: [{"type": "text", "text": "drawn"}, block], "drawn"),
+    ],
+)
+@pytest.mark.parametrize(("kind", "sort", "media"), [("image", "image", "png"), ("document", "pdf", "pdf")])
+def test_files_of_tools_are_kept_beside_the_transcript(
+    talks: Talks, kind: str, sort: str, media: str, wrap: Any, text: str
+) -> None:
     data = base64.b64encode(b"\x89PNG" + bytes(500)).decode()
+    media_type = f"{'image' if kind == 'image' else 'application'}/{media}"
+    source = {"type": "base64", "media_type": media_type, "data": data}
 
-    def draw() -> list[dict[str, Any]]:
+    def draw() -> Any:
         """Draw."""
-        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
-        return [{"type": "text", "text": "drawn"}, image]
+        return wrap({"type": kind, "source": source})
 
     outcome = talks.outcome(*calls_then_answer(tool_use("draw", {})), tools=[draw])
     (told,) = [turn for turn in outcome.transcript or () if turn["role"] == "tool_result"]
-    assert (told["name"], told["content"], [a["kind"] for a in told["attachments"]]) == ("draw", "drawn", ["image"])
+    assert (told["name"], told["content"], [a["kind"] for a in told["attachments"]]) == ("draw", text, [sort])
+    assert results(talks.server.requests[1])[0]["content"][-1] == {"type": kind, "source": source}
     assert list(outcome.attachments.values()) == [b"\x89PNG" + bytes(500)]
-    assert results(talks.server.requests[1])[0]["content"][1]["source"]["data"] == data
 
 
 def test_a_paused_turn_goes_on(talks: Talks) -> None:
