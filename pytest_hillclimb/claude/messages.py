@@ -18,9 +18,9 @@ async def message(
 
     The answer is streamed, so that long ones arrive. The SDK makes no retries of its own: those of the trial are the
     only ones, and are counted. Timeouts end with the trial's deadline, and a cancelled call closes its connection.
-    A refusal is an outcome like any other, with ``stop_reason`` ``refusal``; ``max_tokens`` and
-    ``model_context_window_exceeded`` make the run's status ``truncated``. What was billed counts even if the run is
-    never returned.
+    A refusal is an outcome like any other, with ``stop_reason`` ``refusal``; with ``max_tokens`` and
+    ``model_context_window_exceeded`` the row's status is ``truncated``: a grader finds it in ``run.resolved_status``
+    (``run.status`` is None unless ``run_case`` gives one). What was billed counts even if the run is never returned.
 
     :param ctx: what ``run_case`` or ``grade_case`` was given
     :param client: an async client of the SDK, also one of another platform; by default one that is configured by the
@@ -30,7 +30,7 @@ async def message(
         with ``betas`` the beta API is used; ``timeout`` (seconds) shortens the client's; ``stream=False`` asks for the
         answer in one piece
     :raises AnswerError: ``incomplete`` when a tool call or a paused turn was left open (see ``conversation``) or the
-        answer was cut off, ``unknown_stop_reason`` for a reason that this version does not know
+        answer was cut off or is no message, ``unknown_stop_reason`` for a reason that this version does not know
     :raises anthropic.APIError: as the SDK raises it, with ``model`` and ``usage`` if the answer had begun
     :raises HillclimbError: when no model is named
     """
