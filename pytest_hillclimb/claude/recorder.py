@@ -133,7 +133,8 @@ class RecordedCall:
     def exchange(self) -> Exchange | None:
         """Return the call for its recording, None when nothing has come back."""
         whole_body, answer = self._whole_body, self.answer
-        flaw = self._flaw(answer) if whole_body else None  # what the app left early, or saw break, is its own affair
+        # What the app left early, or saw break, is its own affair.
+        flaw = self._flaw(answer) if whole_body or answer.stop_reason is not None else None
         requested = self._body.get("model")
         requested = requested if isinstance(requested, str) else None
         if not answer.message:

@@ -31,7 +31,7 @@ async def conversation(
     The run has the turns of all calls, each once, the sum of their usage, and the text of the final answer as output.
     A turn that the API has paused (``pause_turn``) goes on. An exception of a tool is told to the model as a result
     with ``is_error``, except those of the SDK and of this plugin, and ``InfrastructureError``, which fail the attempt.
-    What a tool returns is text, one block of content (text, image, document) or several, or data, which is sent as JSON.
+    A tool returns text, one block of content (text, image, document) or several, or data, which is sent as JSON.
     Sync tools run on a thread, one tool at a time, in the order in which the model asked.
 
     :param ctx: what ``run_case`` was given

@@ -37,6 +37,15 @@ def events(client: Any) -> Any:
     return list(client.messages.create(**ASKED, stream=True))
 
 
+def events_until_the_last(client: Any) -> Any:
+    read = []
+    for event in client.messages.create(**ASKED, stream=True):
+        read.append(event)
+        if event.type == "message_delta" and event.delta.stop_reason:
+            break
+    return read
+
+
 def raw_lines(client: Any) -> Any:
     with client.messages.with_streaming_response.create(**ASKED, stream=True) as response:
         return list(response.iter_lines())
@@ -153,3 +162,13 @@ def test_an_error_that_the_app_has_caught_is_its_own_affair(
             return "I cannot answer now."
 
     assert running(claude_lab, messages_server, app).scored()["usage"] == BEGUN
+
+
+@pytest.mark.parametrize(("reason", "failure_class"), [("tool_use", "incomplete"), ("novel", "unknown_stop_reason")])
+def test_an_app_need_not_read_on_after_the_stop_reason(
+    claude_lab: MakeLab, messages_server: MessagesServer, reason: str, failure_class: str
+) -> None:
+    messages_server.play(Play(message(TEXT, stop_reason=reason), pace=0.01))
+    assert running(claude_lab, messages_server, events_until_the_last).failed()["failure_class"] == failure_class
+    messages_server.play(Play(message(TEXT), pace=0.01))
+    assert running(claude_lab, messages_server, events_until_the_last).scored()["stop_reason"] == "end_turn"
