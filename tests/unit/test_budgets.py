@@ -85,9 +85,10 @@ def test_what_is_no_count_adds_nothing_to_the_least(value: object) -> None:
     assert total_tokens({"prompt_tokens": value, "completion_tokens": 2}) is None
 
 
-def test_the_most_frequent_reason_is_told() -> None:
+def test_reasons_are_told_the_most_frequent_first() -> None:
     usage = {"input_tokens": 1, "output_tokens": 0}
     tries = [{**usage, "model": "other"}, {**usage, "model": "other"}, {**usage, "model": "b"}]
     cost = TABLE.row_cost({"model": "m-latest", "usage": usage, "meta": {"retry_usage": tries}})
     [line] = cost_lines(cost, ceiling=None, charged=0.0, withheld=0)
-    assert line == "cost       1.0000 USD app, 3 usages not priced (there is no price for model 'other')"
+    why = "there is no price for model 'other'; there is no price for model 'b'; prices come from hillclimb_prices"
+    assert line == f"cost       1.0000 USD app, 3 usages not priced ({why})"
