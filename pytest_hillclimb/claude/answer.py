@@ -80,11 +80,11 @@ class Answer:
     @property
     def flaw(self) -> Flaw | None:
         """Why it is none that could be graded; None when the model has come to an end."""
+        if not isinstance(self.message.get("content"), list):
+            return Flaw("incomplete", _NO_MESSAGE)
         reason = self.stop_reason
         if reason in _FINAL:
             return None
-        if not self.message.keys() & {"content", "stop_reason", "usage"}:
-            return Flaw("incomplete", _NO_MESSAGE)
         if reason in _OPEN:
             return Flaw("incomplete", _OPEN[reason])
         return Flaw("unknown_stop_reason", f"the model stopped for an unknown reason: {reason}")

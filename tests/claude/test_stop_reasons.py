@@ -156,3 +156,12 @@ def test_messages_without_a_stop_event_but_with_a_reason_are_whole(
     messages_server.play(Play(message("Paris"), keep=5))
     row = claude_lab(asking(messages_server)).scored()
     assert (row["stop_reason"], row["usage"]) == ("end_turn", USAGE)
+
+
+@pytest.mark.parametrize("content", [None, "Paris"])
+def test_a_message_without_blocks_is_none(
+    claude_lab: MakeLab, messages_server: MessagesServer, content: str | None
+) -> None:
+    messages_server.play(Play(body={**message("Paris"), "content": content}))
+    row = claude_lab(asking(messages_server, stream=False)).failed()
+    assert (row["failure_class"], row["usage"]) == ("incomplete", USAGE)
