@@ -38,7 +38,7 @@ from pytest_hillclimb.wiring.wire import VARIANT_PATH, decode_outcome, encode_pl
 from pytest_hillclimb.wiring.worker import INPUT, PAUSE, SHARE
 
 _PROGRESS_EVERY_S = 30.0
-_NOTICED_PAUSE_S = 2.0
+_NOTICED_PAUSE_S = 1.0
 _NAMES = re.compile(
     r"::([A-Za-z0-9._-]+)::((?:[A-Za-z0-9._-]+/)?rep[0-9]+)(?:@.*)?\Z", re.DOTALL
 )  # --dist loadgroup adds @ and the group

@@ -81,7 +81,9 @@ def test_null_check_of_a_later_round(new_project: NewWorkerProject) -> None:
     assert summary(done) == {"passed": 1, "failed": 1, "error": 1}
     assert "null       the grader passed the empty answer in 1 of 2: case-0 rep0" in done.lines
     assert "null       1 execution could not be graded: case-2 rep0" in done.lines
-    assert [row["meta"] for row in lane_rows(project, "null", "errors", "v3")] == [{"lane": "null", "classification": "infrastructure_failure"}]
+    assert [row["meta"] for row in lane_rows(project, "null", "errors", "v3")] == [
+        {"lane": "null", "classification": "infrastructure_failure"}
+    ]
 
 
 def test_chaos_lane(new_project: NewWorkerProject) -> None:
