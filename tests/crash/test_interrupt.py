@@ -424,7 +424,7 @@ def test_first_interrupt_waits_no_longer_than_the_grace(play: Play) -> None:
 def test_second_interrupt_leaves_at_once(play: Play) -> None:
     def check(project: Project, done: Done) -> None:
         assert done.status == 2, done.text
-        assert done.late < 2.5, f"{done.late:.1f} s\n{done.text}"
+        assert done.late < 5.5, f"{done.late:.1f} s\n{done.text}"
         assert "INTERNALERROR" not in done.text
         assert names(project.calls()) == ["done", "hung", "hung-too"]
         assert keys(project.rows()) == [("done", 0)]
