@@ -97,12 +97,16 @@ class Conclusion:
         """Return the outcome of a trial that was never started."""
         return self._outcome(Kind.SKIPPED, None, reason=reason, duration=0.0, withheld=True)
 
-    def with_another_try(self, error: BaseException) -> float | None:
-        """Return the USD that the trial may cost with another try of the app after *error*; None without a ceiling."""
+    def with_another_try(self, error: BaseException) -> tuple[float, float] | None:
+        """Return the USD that the trial has spent when *error* came, and may have with another try of the app.
+
+        None without a ceiling.
+        """
         if self._reserved is None:
             return None
         row, unknown = self._account.spent(error)
-        return self._spent(row, unknown, self._reserved) + self._reserved
+        spent = self._spent(row, unknown, self._reserved)
+        return spent, spent + self._reserved
 
     def _cost(self, row: Row) -> RowCost:
         model = self._limits.model

@@ -174,20 +174,26 @@ class Engine:
         if later and seconds >= _NOTICED_PAUSE_S:
             self._notice(f"{label}: the server asks to wait {seconds:.0f} s; nothing new is started until then")
 
-    def affords(self, trial: Trial, usd: float) -> bool:
-        """Set *usd* aside for *trial*, in place of what was; return False when a ceiling has not as much left.
+    def affords(self, trial: Trial, spent: float, usd: float) -> bool:
+        """Set *usd* aside for *trial*, which has *spent* so far; return False when a ceiling has not as much left.
 
         As long as others are in flight, which may turn out to cost less than was set aside for them, it is waited for;
         when all of them wait for that, nobody will give anything back.
         """
         with self._changed:
+            if trial.ended:
+                return False
+            self._supply.spare(trial, spent)
+            self._changed.notify_all()
             self._short += 1
             try:
-                while not self._supply.affords(trial, usd):
-                    if self._supply.stopping or trial.ended or self._short >= len(self._in_flight):
+                while not (self._supply.stopping or trial.ended):
+                    if self._supply.affords(trial, usd):
+                        return True
+                    if self._short >= len(self._in_flight):
                         return False
                     self._changed.wait(_ASK_AGAIN_S)
-                return True
+                return False
             finally:
                 self._short -= 1
 

@@ -94,6 +94,17 @@ class Ledger:
                 self._reserved[key] = wanted
             return True
 
+    def lower_to(self, key: Hashable, amount: float) -> None:
+        """Set only *amount* aside for the trial, if that is less than what was.
+
+        :raises ValueError: when the trial has no reservation
+        """
+        wanted = _amount(amount)
+        with self._lock:
+            if key not in self._reserved:
+                raise ValueError(f"{key!r} has no reservation")
+            self._reserved[key] = min(wanted, self._reserved[key])
+
     def settle(self, key: Hashable, cost: float) -> bool:
         """Replace the trial's reservation by what it cost, and return True.
 

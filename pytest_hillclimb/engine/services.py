@@ -24,8 +24,8 @@ class Services(Protocol):
     def pause(self, seconds: float, label: str) -> None:
         """Start nothing for *seconds*, as a server has asked the trial called *label* to wait."""
 
-    def affords(self, trial: Trial, usd: float) -> bool:
-        """Set *usd* aside for *trial*, in place of what was; return False when a ceiling has not as much left."""
+    def affords(self, trial: Trial, spent: float, usd: float) -> bool:
+        """Set *usd* aside for *trial*, which has *spent* so far; return False when a ceiling has not as much left."""
 
     def ended(self, trial: Trial) -> None:
         """Take note that *trial* has its outcome; called once for each trial."""

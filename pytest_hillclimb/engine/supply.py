@@ -81,6 +81,11 @@ class Supply:
         trial.queued, trial.taken = False, True
         return trial
 
+    def spare(self, trial: Trial, spent: float) -> None:
+        """Set only what it has spent aside for a trial between two tries: nothing of it is running."""
+        if self._ledger is not None:
+            self._ledger.lower_to(trial.execution.key, spent)
+
     def affords(self, trial: Trial, usd: float) -> bool:
         """Set *usd* aside for a trial in flight, in place of what was; return False when there is not as much left."""
         return self._ledger is None or self._ledger.raise_to(trial.execution.key, usd + self._dearest_judging)

@@ -225,7 +225,7 @@ class Trial:
     def _affords_another_try(self, error: BaseException) -> bool:
         """Set aside what another try of the app may cost; those of judges come on top of what was reserved."""
         needed = self._conclusion.with_another_try(error) if self._stage == APP else None
-        if needed is None or self._services.affords(self, needed):
+        if needed is None or self._services.affords(self, *needed):
             return True
         self._account.not_retried = "cost ceiling"
         return False

@@ -261,6 +261,25 @@ def test_another_try_waits_for_what_others_give_back(bank: MakeBank) -> None:
     assert outcome_of(trials["a"]).charged == 1
 
 
+def test_tries_that_have_spent_little_do_not_keep_one_another_from_being_made_again(bank: MakeBank) -> None:
+    """All that is left is set aside for them, and all fail at once."""
+    together = threading.Barrier(4)
+
+    class Cheap(InfrastructureError):
+        model, usage = "m", {"input_tokens": 0, "output_tokens": 0}
+
+    def run_case(case: Case, ctx: Context) -> object:
+        if ctx.attempt == 1:
+            together.wait(PATIENCE_S)
+            raise Cheap("sandbox_lost", True, "the sandbox is gone")
+        return used(1)
+
+    lab = bank(run_case, width=4, ceiling=4)
+    trials = lab.run(a=1, b=1, c=1, d=1)
+    assert {outcome_of(trial).kind for trial in trials.values()} == {Kind.SCORED}
+    assert lab.spent == 4
+
+
 def test_tries_that_all_wait_for_one_another_do_not_wait_for_ever(bank: MakeBank) -> None:
     together = threading.Barrier(2)
 
