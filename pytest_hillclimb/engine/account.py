@@ -18,6 +18,8 @@ from pytest_hillclimb.schedule.plan import Execution
 
 APP, JUDGE = "app", "judge"
 
+_HISTORY_CHARS = 1000  # of each message in the history of failed tries
+
 
 class Account:
     """Keeps what a trial has spent so far, whoever ends it.
@@ -185,9 +187,6 @@ class Account:
 
     def _retry_counts(self) -> dict[str, int]:
         return {"retries": self.retries[APP], "judge_retries": self.retries[JUDGE]}
-
-
-_HISTORY_CHARS = 1000
 
 
 def _of_stage(known: Mapping[str, Any], stage: str) -> dict[str, Any]:

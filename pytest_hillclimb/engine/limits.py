@@ -13,6 +13,8 @@ from pytest_hillclimb.model.settings import Settings
 from pytest_hillclimb.model.usage import least_tokens
 from pytest_hillclimb.schedule.plan import Execution
 
+_ROUNDING_USD = 1e-12  # sums of floats that should be equal to a limit may be this much above it
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -76,6 +78,3 @@ def judge(budget: Budget, run: Run, prices: PriceTable, model: str | None) -> Ju
         elif (reason := prices.why_unpriced(*asked)) is not None:
             unjudged["max_cost_usd"] = reason
     return Judgement(over, unjudged)
-
-
-_ROUNDING_USD = 1e-12  # sums of floats that should be equal to a limit may be this much above it

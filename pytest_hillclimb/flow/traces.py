@@ -25,11 +25,6 @@ _OPEN, _BETWEEN, _CLOSE = b"[\n  ", b",\n  ", b"\n]"
 _quote = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def trace_name(safe_id: str, rep: int) -> str:
-    """Return the file name of the trace of a path-safe id and a repetition."""
-    return f"{safe_id}_rep{rep}.json"
-
-
 class Trace(NamedTuple):
     """The bytes of a trace file, and what they lack."""
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_hillclimb.errors import BadValueError
-from pytest_hillclimb.flow.traces import encode_turns, trace_name
+from pytest_hillclimb.flow.traces import encode_turns
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 SCALARS = st.none() | st.booleans() | st.integers() | TEXT
@@ -87,7 +87,3 @@ def test_empty_transcript() -> None:
 def test_no_number_that_json_lacks(value: float) -> None:
     with pytest.raises(BadValueError, match="transcript"):
         encode_turns([{"n": value}])
-
-
-def test_name() -> None:
-    assert trace_name("case_1-aad44ef5", 0) == "case_1-aad44ef5_rep0.json"
